@@ -439,7 +439,7 @@ mod tests {
         for n in [0, 1, 127, 128, 300] {
             for revision in [0, u64::from(u32::MAX) + 1] {
                 batch.begin(revision, 1);
-                (0..n).for_each(|_| batch.push(&Released { slot: 1 }));
+                (0..n).for_each(|_| batch.push(&Released { slot: 1, front: None }));
                 let mut from = Decoder::from_read_ref(batch.finish());
                 assert_eq!(Head::deserialize(&mut from).ok(), Some((revision, 1, n)));
                 assert!((0..n).all(|_| Effect::decode(&mut from).is_ok()));

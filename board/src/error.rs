@@ -48,6 +48,8 @@ pub enum Refusal {
     Ancestor,
     /// The board does not know the schedule.
     NoSchedule,
+    /// It is in this queue, and not in the one that was named.
+    WrongQueue(ByteString),
     /// A chunk of output is not the next one of its run, which has this number.
     Gap(u64),
     /// An argument is invalid.
@@ -80,6 +82,7 @@ impl Refusal {
             Refusal::Cycle | Refusal::Ancestor => "CYCLE",
             Refusal::NoSchedule => "NOSCHEDULE",
             Refusal::NoWorker => "NOWORKER",
+            Refusal::WrongQueue(_) => "WRONGQUEUE",
             Refusal::Gap(_) => "GAP",
             Refusal::Argument(_) => "ERR",
             Refusal::Limit(_) => "LIMIT",
@@ -97,6 +100,7 @@ impl Refusal {
             }
             Refusal::NotOwner(name)
             | Refusal::Claimed(name)
+            | Refusal::WrongQueue(name)
             | Refusal::Exists(name)
             | Refusal::Depended(name) => clean(name),
             Refusal::Paused => "paused".into(),

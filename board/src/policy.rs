@@ -19,6 +19,7 @@ written! {
         5 lapses: i64 = 5,
         6 retain_failed: i64 = 30 * DAY,
         7 retain_cancelled: i64 = DAY,
+        8 lapse_delay: i64,
     }
 }
 
@@ -40,11 +41,12 @@ impl Policy {
             backoff_max: rules.get(Setting::BackoffMax),
             jitter: rules.get(Setting::Jitter),
             lapses: rules.get(Setting::Lapses),
+            lapse_delay: rules.get(Setting::LapseDelay),
             ..Policy::of_ends(rules)
         }
     }
 
-    fn values(&self) -> [(Setting, i64); 7] {
+    fn values(&self) -> [(Setting, i64); 8] {
         [
             (Setting::Retries, self.retries),
             (Setting::BackoffBase, self.backoff_base),
@@ -53,6 +55,7 @@ impl Policy {
             (Setting::Lapses, self.lapses),
             (Setting::RetainFailed, self.retain_failed),
             (Setting::RetainCancelled, self.retain_cancelled),
+            (Setting::LapseDelay, self.lapse_delay),
         ]
     }
 

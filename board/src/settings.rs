@@ -56,6 +56,7 @@ pub enum Setting {
     MaxStepBytes = 42,
     OutputBytes = 43,
     RetainOutput = 44,
+    LapseDelay = 45,
 }
 
 /// What a setting belongs to.
@@ -161,7 +162,7 @@ const fn board_only(spec: Spec) -> Spec {
 }
 
 /// All settings, by number.
-pub const SPECS: [Spec; 45] = {
+pub const SPECS: [Spec; 46] = {
     use Setting::*;
     [
         spec(Lease, "lease", 30_000, (1, LONGEST)),
@@ -209,6 +210,7 @@ pub const SPECS: [Spec; 45] = {
         board_only(spec(MaxStepBytes, "max-step-bytes", 16 << 20, (0, 1 << 30))),
         board_only(spec(OutputBytes, "output-bytes", 65_536, (0, 64 << 20))),
         board_only(spec(RetainOutput, "retain-output", 60_000, (0, LONGEST))),
+        spec(LapseDelay, "lapse-delay", 0, (0, LONGEST)),
     ]
 };
 

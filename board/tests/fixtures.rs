@@ -111,7 +111,7 @@ fn the_board_of_the_fixtures_holds_something_of_everything() {
     assert_eq!(fields, Fields::all());
     events.sort_unstable();
     events.dedup();
-    assert_eq!(events.len(), 24, "{events:?}");
+    assert_eq!(events.len(), 25, "{events:?}");
     let absent: Vec<State> = State::ALL.into_iter().filter(|state| w.board.count(*state) == 0).collect();
     assert_eq!(absent, [], "states");
     assert!(parts(&w.board).concat().len() < 64 << 10, "small");

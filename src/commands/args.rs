@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use board::{Chunk, Speaker};
+use board::{Chunk, Speaker, OWN_KINDS};
 
 use crate::config::config;
 use crate::integers::{duration, whole};
@@ -231,6 +231,36 @@ impl<'a> Args<'a> {
     /// A short text from a user.
     pub fn text(&mut self, name: &str) -> Result<&'a [u8], CommandError> {
         self.bounded(name, config().max_text)
+    }
+
+    /// The kind of a failure: a name that the server does not use itself.
+    pub fn kind(&mut self) -> Result<&'a [u8], CommandError> {
+        let kind = self.name("kind")?;
+        match OWN_KINDS.iter().any(|own| own.as_bytes() == kind) {
+            true => syntax(format!("kind must not be one of the server's own: {}", OWN_KINDS.join(", "))),
+            false => Ok(kind),
+        }
+    }
+
+    /// The message of a failure. One that is too long is cut, at the end of a character where it is
+    /// UTF-8: a failure must not get lost over it. Returns how many bytes were cut, too.
+    pub fn message(&mut self) -> Result<(&'a [u8], usize), CommandError> {
+        let word = self.value("message")?;
+        let most = usize::try_from(config().max_text).unwrap_or(usize::MAX);
+        if word.len() <= most {
+            return Ok((word, 0));
+        }
+        let continues = |at: usize| word.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+        let end = (most.saturating_sub(3)..=most).rev().find(|at| !continues(*at)).unwrap_or(most);
+        Ok((word.get(..end).unwrap_or(word), word.len() - end))
+    }
+
+    /// The queue after IF QUEUE.
+    pub fn only_in(&mut self) -> Result<&'a [u8], CommandError> {
+        match self.value("IF")?.eq_ignore_ascii_case(b"QUEUE") {
+            true => self.name("IF QUEUE"),
+            false => syntax("IF must be followed by QUEUE and a name"),
+        }
     }
 
     /// A payload or result.

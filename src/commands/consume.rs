@@ -1,13 +1,13 @@
 //! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done, or continues in the next queue.
 
-use board::{Advance, Answer, Chunk, Consume as Request, Costs, Speaker, Spend, State, LONGEST, MOST};
+use board::{Advance, Answer, Chunk, Consume as Request, Costs, Meta, Speaker, Spend, State, LONGEST, MOST};
 
 use super::after::Waits;
 use super::claim::ClaimRequest;
 use super::gate::GateOptions;
 use super::many::{end_each, targets, tokens};
 use super::post::delay;
-use super::shared::EDGE;
+use super::shared::{fields, EDGE};
 use super::{reference, spend, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword};
 use crate::commands::call::Call;
@@ -37,6 +37,8 @@ struct Options<'a> {
     waits: Waits<'a>,
     output: Option<Chunk<'a>>,
     gate: GateOptions<'a>,
+    meta: Option<Meta<'a>>,
+    only_in: Option<&'a [u8]>,
     next_cost: Option<i64>,
     next_costs: Option<Costs<'a>>,
     spend: Spend<'a>,
@@ -49,6 +51,8 @@ impl<'a> Options<'a> {
             "RESULT" => once(&mut self.result, "RESULT", args.payload("RESULT")?)?,
             "RETAIN" => once(&mut self.retain, "RETAIN", args.ms("RETAIN", -1..=LONGEST)?)?,
             "FORCE" => flag(&mut self.force, "FORCE")?,
+            "META" => once(&mut self.meta, "META", args.meta()?)?,
+            "IF" => once(&mut self.only_in, "IF", args.only_in()?)?,
             "NEXT" => once(&mut self.next, "NEXT", args.name("NEXT")?)?,
             "NAME" => once(&mut self.name, "NAME", args.name("NAME")?)?,
             "DELAY" => once(&mut self.due, "DELAY", delay(args)?)?,
@@ -72,6 +76,7 @@ impl<'a> Options<'a> {
 
     fn completion(self) -> Result<Completion<'a>, CommandError> {
         let (after, gate) = (self.waits.finish()?, self.gate.finish("AWAIT")?);
+        let (meta, only_in) = (self.meta.unwrap_or_default(), self.only_in);
         match self.next {
             Some(_) if self.result.is_some() || self.retain.is_some() || self.force => {
                 syntax("NEXT excludes RESULT, RETAIN and FORCE")
@@ -79,9 +84,20 @@ impl<'a> Options<'a> {
             Some(queue) => {
                 let Options { name, due, priority, payload, output, .. } = self;
                 let (cost, costs) = (self.next_cost, self.next_costs);
-                let advance =
-                    Advance { queue, name, due, priority, payload, after, output, gate, cost, costs };
-                Ok(Completion::On(advance))
+                Ok(Completion::On(Advance {
+                    queue,
+                    name,
+                    due,
+                    priority,
+                    payload,
+                    after,
+                    output,
+                    gate,
+                    cost,
+                    costs,
+                    meta,
+                    only_in,
+                }))
             }
             None if self.name.is_some()
                 || self.due.is_some()
@@ -95,7 +111,7 @@ impl<'a> Options<'a> {
             }
             None => {
                 let Options { result, retain, payload, force, output, .. } = self;
-                Ok(Completion::Done(Request { result, retain, payload, force, output }))
+                Ok(Completion::Done(Request { result, retain, payload, force, output, meta, only_in }))
             }
         }
     }
@@ -114,11 +130,14 @@ enum Completion<'a> {
 /// What a completion gives to each job: see [`shared`](super::shared).
 fn shared<'n>(completion: &Completion<'_>) -> Vec<(&'n str, usize)> {
     match completion {
-        Completion::Done(request) => vec![("RESULT", request.result.map_or(0, <[u8]>::len))],
+        Completion::Done(request) => {
+            vec![("RESULT", request.result.map_or(0, <[u8]>::len)), ("META", fields(&request.meta))]
+        }
         Completion::On(advance) => {
             let edges = advance.after.as_ref().map_or(0, |after| after.jobs.len() * EDGE);
             let name = advance.name.map_or(0, <[u8]>::len);
             let gate = GateOptions::weight(advance.gate.as_deref());
+            let meta = fields(&advance.meta);
             let costs = spend::weight(advance.costs.as_ref());
             vec![
                 ("AFTER", edges),
@@ -126,6 +145,7 @@ fn shared<'n>(completion: &Completion<'_>) -> Vec<(&'n str, usize)> {
                 ("NEXT-COSTS", costs),
                 ("NEXT", advance.queue.len()),
                 ("NAME", name),
+                ("META", meta),
             ]
         }
     }

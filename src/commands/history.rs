@@ -3,6 +3,7 @@
 use super::{read, reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::replies::errors::Done;
+use crate::replies::records::write_history;
 
 /// `JOB.HISTORY` → entries, oldest first, or null.
 pub struct History;
@@ -18,22 +19,7 @@ impl Command for History {
                 reply.null_array();
                 return Ok(());
             };
-            let entries = record.history();
-            reply.array(entries.len());
-            for entry in entries {
-                let some = [&entry.worker, &entry.text].into_iter().flatten().count();
-                reply.map(2 + some);
-                reply.text("at");
-                reply.int(entry.at);
-                reply.text("event");
-                reply.text(entry.event.name());
-                for (name, value) in [("worker", &entry.worker), ("text", &entry.text)] {
-                    if let Some(value) = value {
-                        reply.text(name);
-                        reply.bytes(value);
-                    }
-                }
-            }
+            write_history(reply, &record.history());
             Ok(())
         })
     }

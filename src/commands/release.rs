@@ -1,9 +1,12 @@
 //! `JOB.RELEASE`: an operator takes jobs from their workers.
 
+use std::collections::HashSet;
+
 use board::Operation;
 
-use super::selection::{distinct, named, resolve, write, Named};
+use super::selection::{named, resolve, write, Named};
 use super::{reference, Command, KeyUse, Spec};
+use crate::commands::args::{flag, Keyword};
 use crate::commands::call::Call;
 use crate::replies::errors::{unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
@@ -16,10 +19,12 @@ impl Command for Release {
     const SPEC: Spec = reference::JOB_RELEASE.with("write", KeyUse::Update);
 
     fn run(call: &mut Call<'_>) -> Done {
-        let mut jobs = named(&mut call.args)?;
+        let (mut jobs, mut front) = (named(&mut call.args)?, false);
         while let Some(word) = call.args.next() {
-            if !jobs.take(&mut call.args, word)? {
-                return unexpected(word);
+            match Keyword::of(word).text() {
+                "FRONT" => flag(&mut front, "FRONT")?,
+                _ if jobs.take(&mut call.args, word)? => {}
+                _ => return unexpected(word),
             }
         }
         jobs.check()?;
@@ -28,21 +33,40 @@ impl Command for Release {
             let env = commit.env;
             let ids = match &jobs {
                 Named::Where(chosen) => {
-                    return chosen.run(commit, reply, Operation::Release, usize::MAX, release)
+                    let slice = chosen.choose(commit, Operation::Release, usize::MAX)?;
+                    if !chosen.dry {
+                        release(commit, &slice.slots, front)?;
+                    }
+                    reply.array(3);
+                    slice.write(reply);
+                    return Ok(());
                 }
                 Named::Ids(ids) => ids,
             };
-            let slots = resolve(commit, ids, |commit, slot| commit.board().release(&env, slot))?;
-            let known = distinct(&slots);
-            known.iter().try_for_each(|slot| release(commit, *slot))?;
+            let slots = resolve(commit, ids, |commit, slot| commit.board().release(&env, slot, front))?;
+            let known: Vec<u32> = each_once(&slots);
+            release(commit, &known, front)?;
             write(reply, known.len(), ids, &slots);
             Ok(())
         })
     }
 }
 
-fn release(commit: &mut Commit<'_>, slot: u32) -> Result<(), CommandError> {
+/// The known slots, each once, in the order of their ids.
+fn each_once(slots: &[Option<u32>]) -> Vec<u32> {
+    let mut seen = HashSet::new();
+    slots.iter().flatten().copied().filter(|slot| seen.insert(*slot)).collect()
+}
+
+/// Releases jobs; to the front in such an order that the first of them is the first there.
+fn release(commit: &mut Commit<'_>, slots: &[u32], front: bool) -> Result<(), CommandError> {
     let env = commit.env;
-    let effect = commit.board().release(&env, slot)?;
-    commit.apply(effect)
+    let mut one = |slot: &u32| {
+        let effect = commit.board().release(&env, *slot, front)?;
+        commit.apply(effect)
+    };
+    match front {
+        true => slots.iter().rev().try_for_each(&mut one),
+        false => slots.iter().try_for_each(&mut one),
+    }
 }

@@ -1,7 +1,7 @@
 //! `JOB.SCHEDULE`: recurring jobs.
 
 use board::{
-    is_schedule_id, Backlog, Board, Overlap, Post, Schedule, SetSchedule, When, LONGEST, NEVER,
+    is_schedule_id, Backlog, Board, Overlap, Post, Schedule, SetSchedule, When, BACKLOG_MOST, LONGEST, NEVER,
     SCHEDULE_ID_LONGEST,
 };
 
@@ -12,6 +12,7 @@ use super::unique::Key;
 use super::{read, reference, Command, Family, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
+use crate::integers::whole;
 use crate::redis::reply::Reply;
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::runtime::commit::Commit;
@@ -59,6 +60,15 @@ fn word<T>(
     named(args.value(name)?).map_or_else(|| syntax(format!("{name} must be {all}")), Ok)
 }
 
+/// What BACKLOG names: a word, or how many of the missed times.
+fn backlog(text: &[u8]) -> Option<(Backlog, u32)> {
+    match whole(text).map(u32::try_from) {
+        Some(Ok(1)) => Some((Backlog::One, 0)),
+        Some(Ok(most @ 2..=BACKLOG_MOST)) => Some((Backlog::All, most)),
+        _ => Backlog::named(text).map(|backlog| (backlog, 0)),
+    }
+}
+
 fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), CommandError> {
     let (mut when, mut key, mut gate) = (None, Key::default(), GateOptions::default());
     while let Some(text) = args.next() {
@@ -76,11 +86,10 @@ fn options<'a>(args: &mut Args<'a>, set: &mut SetSchedule<'a>) -> Result<(), Com
                 max => once(&mut set.max, "MAX", u64::try_from(max).ok())?,
             },
             "BACKLOG" => {
-                once(
-                    &mut set.backlog,
-                    "BACKLOG",
-                    word(args, "BACKLOG", "skip, one or all", Backlog::named)?,
-                )?;
+                let all = format!("skip, one, all, or an integer from 1 to {BACKLOG_MOST}");
+                let (backlog, most) = word(args, "BACKLOG", &all, backlog)?;
+                once(&mut set.backlog, "BACKLOG", backlog)?;
+                set.most_missed = most;
             }
             "OVERLAP" => {
                 let all = "allow, skip or replace";
@@ -183,7 +192,10 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.int("start", schedule.start);
     row.int("end", schedule.end);
     row.int("max", schedule.max.map(|n| n as i64));
-    row.bytes("backlog", some(schedule.backlog.name()));
+    match schedule.most_missed {
+        0 => row.bytes("backlog", some(schedule.backlog.name())),
+        most => row.int("backlog", Some(most.into())),
+    }
     row.bytes("overlap", some(schedule.overlap.name()));
     row.int("jitter", Some(schedule.jitter));
     row.int("fired", Some(schedule.fired as i64));

@@ -1,6 +1,8 @@
 //! What a command names once and gives to each of several jobs: `max-shared` bounds all copies
 //! together, so that a command cannot cost much more than the bytes it carries.
 
+use board::Meta;
+
 use crate::config::config;
 use crate::replies::errors::{syntax, Done};
 
@@ -21,6 +23,11 @@ pub fn check(n: usize, jobs: &str, options: &[(&str, usize)]) -> Done {
     syntax(format!(
         "{longest} for each of {n} jobs ({jobs}) is {all} bytes, more than max-shared ({most}): name fewer jobs"
     ))
+}
+
+/// The bytes of these fields.
+pub fn fields(meta: &Meta<'_>) -> usize {
+    meta.iter().map(|(field, value)| field.len() + value.len() + PIECE).sum()
 }
 
 /// The bytes of these, with what each takes beside its own.

@@ -4,7 +4,7 @@ use board::{Label, Operation, Report, Update as Change, LONGEST, MOST};
 
 use super::post::{delay, LATEST, START};
 use super::selection::{distinct, named, resolve, write, Named, BYTES};
-use super::shared::{self, pieces, PIECE};
+use super::shared::{self, pieces};
 use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{once, one_of, Args, Keyword};
 use crate::commands::call::Call;
@@ -18,10 +18,9 @@ pub struct Update;
 /// Refuses a change that is too long for `n` jobs: see [`shared`].
 fn check_shared(n: usize, change: Option<&Change<'_>>, label: Option<&Label<'_>>) -> Done {
     let report = change.and_then(|change| change.report.as_ref());
-    let meta = |report: &Report<'_>| report.meta.iter().map(|(f, v)| f.len() + v.len() + PIECE).sum();
     let options = [
         ("PAYLOAD", report.and_then(|report| report.payload).map_or(0, <[u8]>::len)),
-        ("META", report.map_or(0, meta)),
+        ("META", report.map_or(0, |report| shared::fields(&report.meta))),
         ("LOG", report.and_then(|report| report.log).map_or(0, <[u8]>::len)),
         ("TAG", label.map_or(0, |label| pieces(&label.tag))),
         ("UNTAG", label.map_or(0, |label| pieces(&label.untag))),

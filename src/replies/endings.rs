@@ -11,8 +11,8 @@ pub enum Ending {
     Ok,
     /// The state of the job now.
     State(State),
-    /// What a failure did to the job.
-    Failed(FailAnswer),
+    /// What a failure did to the job, and how many bytes of its message were cut.
+    Failed(FailAnswer, usize),
     /// The job waits for signals or children, or is in this state by now.
     Awaits(State),
     /// All is there: the worker keeps the job.
@@ -104,8 +104,9 @@ impl Ending {
                 reply.text(state.name());
             }
             Ending::Kept(kept) => kept.write(reply),
-            Ending::Failed(FailAnswer { state, due, left, dead }) => {
-                reply.map(2 + usize::from(due.is_some()) + usize::from(dead.is_some()));
+            Ending::Failed(FailAnswer { state, due, left, dead }, cut) => {
+                let more = [due.is_some(), dead.is_some(), *cut > 0];
+                reply.map(2 + more.into_iter().map(usize::from).sum::<usize>());
                 reply.text("state");
                 reply.text(state.name());
                 if let Some(due) = due {
@@ -117,6 +118,10 @@ impl Ending {
                 if let Some(dead) = dead {
                     reply.text("dead");
                     reply.bytes(dead);
+                }
+                if *cut > 0 {
+                    reply.text("cut");
+                    reply.int(*cut as i64);
                 }
             }
             Ending::Each { ids, answers } => {

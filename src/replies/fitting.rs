@@ -21,7 +21,9 @@ pub struct Room<'f> {
 impl<'f> Room<'f> {
     /// An empty reply.
     pub fn new(fields: &'f [Fields]) -> Room<'f> {
-        Room { fields, exact: fields.contains(&Fields::AFTER), used: 0 }
+        // An entry of a history is short in memory beside its names in the reply.
+        let exact = fields.contains(&Fields::AFTER) || fields.contains(&Fields::HISTORY);
+        Room { fields, exact, used: 0 }
     }
 
     /// Takes the room for the last of these records; the others have been taken before. Returns

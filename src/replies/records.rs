@@ -1,6 +1,6 @@
 //! Records of jobs in replies: as elements of the reply, or packed as MessagePack into one string.
 
-use board::{Board, FieldList, Fields, Record, Refusal, Rules, Waiting, NEVER};
+use board::{Board, Entry, FieldList, Fields, Record, Refusal, Rules, Waiting, NEVER};
 use rmp::encode;
 
 use crate::config::config;
@@ -311,6 +311,13 @@ fn write_field<W: Writes>(to: &mut W, record: &Record<'_>, field: Fields, rules:
             to.text("awaits");
             write_awaits(to, record);
         }
+        Fields::UNTIL => int(to, "until", record.until()),
+        Fields::RETRIES => int(to, "retries", Some(record.retries(rules))),
+        Fields::LAPSES => int(to, "lapses", Some(record.lapses().into())),
+        Fields::HISTORY => {
+            to.text("history");
+            write_entries(to, &record.history());
+        }
         Fields::ORIGIN => {
             to.text("origin");
             let Some(origin) = record.origin() else { return to.null() };
@@ -363,6 +370,52 @@ fn write_awaits(to: &mut impl Writes, record: &Record<'_>) {
         to.int(wait.from);
         to.text("onfailure");
         to.bytes(wait.on_failure.name().as_bytes());
+    }
+}
+
+/// Replies with the history of a job.
+pub fn write_history(mut reply: Reply, entries: &[Entry]) {
+    write_entries(&mut reply, entries);
+}
+
+fn write_entries(to: &mut impl Writes, entries: &[Entry]) {
+    to.array(entries.len());
+    for entry in entries {
+        let signal = entry.signal();
+        let several = signal.map(|(_, n)| n as i64).filter(|n| *n > 1);
+        let texts = [
+            ("worker", entry.worker.as_deref()),
+            ("kind", entry.kind()),
+            ("message", entry.message()),
+            ("queue", entry.queue()),
+            ("signal", signal.map(|(first, _)| first)),
+        ];
+        let given = texts.iter().filter(|(_, text)| text.is_some()).count();
+        let children = i64::from(entry.children);
+        let numbers = usize::from(several.is_some()) + usize::from(children > 0) + usize::from(entry.last);
+        to.map(2 + given + numbers);
+        to.text("at");
+        to.int(entry.at);
+        to.text("event");
+        to.bytes(entry.event.name().as_bytes());
+        for (name, text) in texts {
+            if let Some(text) = text {
+                to.text(name);
+                to.bytes(text);
+            }
+        }
+        if let Some(n) = several {
+            to.text("signals");
+            to.int(n);
+        }
+        if children > 0 {
+            to.text("children");
+            to.int(children);
+        }
+        if entry.last {
+            to.text("final");
+            to.int(1);
+        }
     }
 }
 

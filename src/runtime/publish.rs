@@ -91,6 +91,9 @@ fn text(message: &Event, db: i32, board: &[u8]) -> String {
     }
     object.number("version", message.version as i64);
     object.number("at", message.at);
+    if message.tracked {
+        object.plain("tracked", "true");
+    }
     if let Some(worker) = &message.worker {
         object.bytes("worker", worker);
     }

@@ -28,6 +28,7 @@ WHERE = ("WHERE", "STATE", "ready")
 SLICE = {"COUNT": ("2",), "CURSOR": ("0",), "DRYRUN": ()}
 TOKEN = {"TOKEN": ("1",)}
 TOKENS = {"TOKENS": ("1", "1")}
+FAILURE = {"RETRY": ("1",), "NORETRY": (), "RETAIN": ("1",), "META": META, "LOG": ("l",)}
 COSTS = ("1", "l", "1")
 COST = {"COST": ("1",), "COSTS": COSTS}
 SPEND = {**COST, "PAUSE": ("l", "1")}
@@ -153,7 +154,8 @@ CALLS = [
     Call("SIGNAL", ("s", *ONE_ID), {"VALUE": ("v",), "SENDER": ("w",)}),
     Call("SIGNAL", ("s", *WHERE), {**SLICE, "VALUE": ("v",), "SENDER": ("w",)}),
     Call("CONSUME", WORKER, {**TOKEN, "RESULT": ("r",), "RETAIN": ("1",), "PAYLOAD": ("p",), "FORCE": ()}),
-    Call("CONSUME", WORKER, {"OUTPUT": CHUNK, **COST}),
+    Call("CONSUME", WORKER, {"OUTPUT": CHUNK, "META": META, "IF": ("QUEUE", "q"), **COST}),
+    Call("MCONSUME", ("w1", "1", "j"), {"META": META, "IF": ("QUEUE", "q")}),
     Call(
         "CONSUME",
         (*WORKER, "NEXT", "q"),
@@ -162,20 +164,19 @@ CALLS = [
     Call("MCONSUME", ("w1", "1", "j", "NEXT", "q"), {**TOKENS, **ONWARD, **COST}),
     Call("MCONSUME", ("w1", "1", "j"), {**TOKENS, "RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
     Call("MCONSUME", ("w1", "ALL"), {"RESULT": ("r",), "RETAIN": ("1",), "FORCE": ()}),
-    Call("FAIL", (*WORKER, "kind", "message"), {**TOKEN, "RETRY": ("1",), "NORETRY": (), "PAYLOAD": ("p",)}),
-    Call("FAIL", (*WORKER, "kind", "message"), SPEND),
-    Call("ABANDON", WORKER, {**TOKEN, "DELAY": ("1",), "REASON": ("r",), **SPEND}),
-    Call("MFAIL", ("w1", "k", "m", "1", "j"), {**TOKENS, "RETRY": ("1",), "NORETRY": (), **SPEND}),
-    Call("MFAIL", ("w1", "k", "m", "ALL"), {"RETRY": ("1",), "NORETRY": ()}),
-    Call("MTRASH", ("w1", "1", "j"), {**TOKENS, "REASON": ("r",), **COST}),
-    Call("MTRASH", ("w1", "ALL"), {"REASON": ("r",)}),
-    Call("MABANDON", ("w1", "1", "j"), {**TOKENS, "DELAY": ("1",), "REASON": ("r",), **SPEND}),
-    Call("MABANDON", ("w1", "ALL"), {"DELAY": ("1",), "REASON": ("r",)}),
-    Call("TRASH", WORKER, {**TOKEN, "REASON": ("r",), **COST}),
+    Call("FAIL", (*WORKER, "kind", "message"), {**TOKEN, **FAILURE, **SPEND, "PAYLOAD": ("p",)}),
+    Call("ABANDON", WORKER, {**TOKEN, "DELAY": ("1",), "REASON": ("r",), "META": META, **SPEND}),
+    Call("MFAIL", ("w1", "k", "m", "1", "j"), {**TOKENS, **FAILURE, **SPEND}),
+    Call("MFAIL", ("w1", "k", "m", "ALL"), FAILURE),
+    Call("MTRASH", ("w1", "1", "j"), {**TOKENS, "REASON": ("r",), "META": META, **COST}),
+    Call("MTRASH", ("w1", "ALL"), {"REASON": ("r",), "META": META}),
+    Call("MABANDON", ("w1", "1", "j"), {**TOKENS, "DELAY": ("1",), "REASON": ("r",), "META": META, **SPEND}),
+    Call("MABANDON", ("w1", "ALL"), {"DELAY": ("1",), "REASON": ("r",), "META": META}),
+    Call("TRASH", WORKER, {**TOKEN, "REASON": ("r",), "META": META, **COST}),
     Call("CANCEL", ONE_ID, {"BY": ("u",), "FORCE": ()}),
     Call("CANCEL", WHERE, {**SLICE, "BY": ("u",), "FORCE": ()}),
-    Call("RELEASE", ONE_ID, {}),
-    Call("RELEASE", WHERE, SLICE),
+    Call("RELEASE", ONE_ID, {"FRONT": ()}),
+    Call("RELEASE", WHERE, {**SLICE, "FRONT": ()}),
     Call("REQUEUE", ONE_ID, {"QUEUE": ("q",), "FRESH": ()}),
     Call("REQUEUE", ONE_ID, {"ORIGIN": ()}),
     Call("REQUEUE", WHERE, {**SLICE, "TO": ("q",), "FRESH": ()}),
@@ -285,10 +286,12 @@ RANGES = {
     "CONSUME TOKEN": (None, None),
     "MCONSUME RETAIN": (-1, DURATION),
     "FAIL RETRY": (0, DURATION),
+    "FAIL RETAIN": (-1, DURATION),
     "FAIL TOKEN": (None, None),
     "ABANDON DELAY": (0, DURATION),
     "ABANDON TOKEN": (None, None),
     "MFAIL RETRY": (0, DURATION),
+    "MFAIL RETAIN": (-1, DURATION),
     "MABANDON DELAY": (0, DURATION),
     "TRASH TOKEN": (None, None),
     "UPDATE PRIORITY": (-INT32, INT32 - 1),

@@ -47,6 +47,25 @@ impl Board {
         });
     }
 
+    /// The lease of a claim has ended, and its worker keeps the job for the grace.
+    pub(crate) fn emit_grace(&mut self, slot: u32) {
+        self.emit_of(EventKind::Grace, slot, |board, job| {
+            let Some(claim) = board.claim_of(job) else { return (None, Vec::new()) };
+            let until = EventField::Number("until", claim.ends_at());
+            let fields = vec![token_field(claim.token), board.queue_field(job), until];
+            (Some(board.worker_name(claim).into()), fields)
+        });
+    }
+
+    /// An operator changed a job: what, with commas between.
+    pub(crate) fn emit_updated(&mut self, slot: u32, changed: impl FnOnce() -> Vec<&'static str>) {
+        self.emit_of(EventKind::Updated, slot, |board, job| {
+            let mut fields = vec![board.queue_field(job)];
+            text_field(&mut fields, "changed", Some(changed().join(",").as_bytes()));
+            (None, fields)
+        });
+    }
+
     /// A worker or an operator reported how far a job is.
     pub(crate) fn emit_progress(&mut self, slot: u32, worker: Option<&[u8]>) {
         self.emit_of(EventKind::Progress, slot, |board, job| {

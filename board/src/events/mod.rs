@@ -57,13 +57,17 @@ pub enum EventKind {
     Awaiting = 15,
     /// A signal arrived.
     Signalled = 16,
+    /// The lease of a claim has ended, and its grace has begun.
+    Grace = 17,
+    /// An operator changed it.
+    Updated = 18,
     /// A worker is asked to stop. Sent to that worker alone.
-    Cancel = 17,
+    Cancel = 19,
 }
 
 impl EventKind {
     /// The kinds that the setting `events` names, by number.
-    pub const ALL: [EventKind; 17] = [
+    pub const ALL: [EventKind; 19] = [
         EventKind::Posted,
         EventKind::Ready,
         EventKind::Claimed,
@@ -81,6 +85,8 @@ impl EventKind {
         EventKind::Dead,
         EventKind::Awaiting,
         EventKind::Signalled,
+        EventKind::Grace,
+        EventKind::Updated,
     ];
 
     /// Its name in messages and settings.
@@ -103,6 +109,8 @@ impl EventKind {
             EventKind::Dead => "dead",
             EventKind::Awaiting => "awaiting",
             EventKind::Signalled => "signalled",
+            EventKind::Grace => "grace",
+            EventKind::Updated => "updated",
             EventKind::Cancel => "cancel",
         }
     }
@@ -114,7 +122,7 @@ impl EventKind {
 
     /// Whether the worker that it concerns always gets it.
     pub fn for_worker(self) -> bool {
-        matches!(self, EventKind::Lost | EventKind::Cancel)
+        matches!(self, EventKind::Lost | EventKind::Grace | EventKind::Cancel)
     }
 }
 
@@ -164,6 +172,8 @@ pub struct Event {
     pub version: u64,
     /// When, Unix ms.
     pub at: i64,
+    /// Whether the job is tracked.
+    pub tracked: bool,
     /// The worker that it concerns.
     pub worker: Option<ByteString>,
     /// Its other fields.
@@ -292,7 +302,8 @@ impl Board {
         let job = self.store.jobs.get(slot).filter(|_| heard);
         let event = job.map(|job| (job.id().owned(), more(self, job)));
         if let Some((id, (worker, fields))) = event {
-            self.send(kind, public, Some(id), worker, fields);
+            let tracked = self.places.labels.tracked(slot);
+            self.send(kind, public, Some((id, tracked)), worker, fields);
         }
     }
 
@@ -323,12 +334,14 @@ impl Board {
         &mut self,
         kind: EventKind,
         public: bool,
-        id: Option<Id<ByteString>>,
+        job: Option<(Id<ByteString>, bool)>,
         worker: Option<ByteString>,
         fields: EventFields,
     ) {
         let (version, at) = (self.revision, self.local.moment);
-        self.local.events.messages.push(Event { kind, public, id, version, at, worker, fields });
+        let tracked = job.as_ref().is_some_and(|(_, tracked)| *tracked);
+        let id = job.map(|(id, _)| id);
+        self.local.events.messages.push(Event { kind, public, id, version, at, tracked, worker, fields });
     }
 
     pub(crate) fn queue_field(&self, job: &Job) -> EventField {

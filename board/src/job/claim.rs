@@ -32,6 +32,8 @@ pub struct Claim {
     pub cancel: bool,
     /// Whether the job's history has its begin.
     pub in_history: bool,
+    /// Whether the lease has ended and the grace after it has begun.
+    pub in_grace: bool,
     /// Whether it ends when a connection closes.
     pub session: Session,
     /// When the run began, Unix ms.
@@ -58,6 +60,12 @@ impl Claim {
     pub fn lapses_at(&self) -> i64 {
         let grace = if self.session == Session::Lost { 0 } else { self.grace };
         self.lease_end.saturating_add(grace).clamp(0, NEVER)
+    }
+
+    /// When time next does something with it: its grace begins, or it ends. Unix ms.
+    pub fn next_at(&self) -> i64 {
+        let lease = if self.in_grace { self.lapses_at() } else { self.lease_end };
+        lease.min(self.run_end).min(self.cancel_end)
     }
 
     /// When it ends if its worker stays silent, Unix ms.

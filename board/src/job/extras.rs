@@ -3,7 +3,7 @@
 use super::{is_time, LastClaim, NEVER, TOKENS};
 use crate::effect::is_name;
 use crate::job::awaited::{Edge, AFTER_MOST};
-use crate::job::history::{History, HISTORY_MOST};
+use crate::job::history::{Entry, History, HISTORY_MOST};
 use crate::job::kin::{ChildWait, Family};
 use crate::job::remembered::{Memos, Remembered};
 use crate::job::unique_key::Unique;
@@ -168,7 +168,7 @@ impl Extras {
             && self.after.is_sorted_by(|a, b| a.slot < b.slot)
             && self.family.as_ref().is_none_or(|family| family.is_valid())
             && self.history.entries().len() <= HISTORY_MOST
-            && self.history.entries().iter().all(|e| is_time(e.at))
+            && self.history.entries().iter().all(Entry::is_valid)
             && self.advanced.as_ref().is_none_or(|advanced| is_name(&advanced.0) && advanced.1 < TOKENS)
             && self.last_claim.as_ref().is_none_or(|l| {
                 l.token < TOKENS

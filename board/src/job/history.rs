@@ -1,5 +1,6 @@
 //! The history of a job: its first entries and its last, oldest first.
 
+use super::is_time;
 use crate::structures::byte_string::ByteString;
 
 /// The kinds of entries.
@@ -31,10 +32,11 @@ pub enum HistoryKind {
     Awaiting = 21,
     Signalled = 22,
     AwaitTimeout = 23,
+    Grace = 24,
 }
 
 impl HistoryKind {
-    const ALL: [(HistoryKind, &'static str); 24] = [
+    const ALL: [(HistoryKind, &'static str); 25] = [
         (HistoryKind::Posted, "posted"),
         (HistoryKind::Claimed, "claimed"),
         (HistoryKind::Lapsed, "lapsed"),
@@ -59,6 +61,7 @@ impl HistoryKind {
         (HistoryKind::Awaiting, "awaiting"),
         (HistoryKind::Signalled, "signalled"),
         (HistoryKind::AwaitTimeout, "await-timeout"),
+        (HistoryKind::Grace, "grace"),
     ];
 
     /// Its name in replies.
@@ -71,7 +74,7 @@ impl HistoryKind {
 numbered!(
     HistoryKind, "event": Posted, Claimed, Lapsed, Timeout, Failed, Abandoned, Released, Revived, Requeued, Replaced,
     Updated, CancelRequested, Cancelled, Trashed, Expired, Complete, Log, Dependency, Depends, Advanced, Dead, Awaiting,
-    Signalled, AwaitTimeout,
+    Signalled, AwaitTimeout, Grace,
 );
 
 /// The longest history that settings allow.
@@ -87,8 +90,107 @@ written! {
         2 pub event: HistoryKind,
         /// The worker that took part in it, or who sent a signal, if known.
         3 pub worker: Option<ByteString>,
-        /// A text: a failure's kind and message, a reason, a line of log.
-        4 pub text: Option<ByteString>,
+        /// Of a failure its kind, and the message behind it; otherwise what its [`Subject`] says.
+        4 pub(crate) text: Option<ByteString>,
+        /// How many bytes of the text are the kind of a failure.
+        5 pub(crate) kind: u8,
+        /// Whether no other try follows a failure.
+        6 pub last: bool,
+        /// How many signals are concerned besides the one that the text names.
+        7 pub(crate) more: u8,
+        /// How many children of the job had not ended.
+        8 pub children: u32,
+    }
+}
+
+/// What the text of an entry is, behind the kind of a failure.
+enum Subject {
+    /// A message, a reason, a line of log.
+    Message,
+    /// The queue to which the job moved.
+    Queue,
+    /// The first of the signals.
+    Signal,
+}
+
+impl Entry {
+    /// An entry; [`Board::happened_with`](crate::Board::happened_with) gives it its time.
+    pub(crate) fn of(event: HistoryKind, worker: Option<ByteString>, text: Option<&[u8]>) -> Entry {
+        Entry {
+            at: 0,
+            event,
+            worker,
+            text: text.map(ByteString::from),
+            kind: 0,
+            last: false,
+            more: 0,
+            children: 0,
+        }
+    }
+
+    /// The entry of a failure.
+    pub(crate) fn failure(
+        event: HistoryKind,
+        worker: Option<ByteString>,
+        kind: &[u8],
+        message: &[u8],
+    ) -> Entry {
+        let kind = kind.get(..kind.len().min(255)).unwrap_or_default();
+        let text = [kind, message].concat();
+        Entry { kind: kind.len() as u8, ..Entry::of(event, worker, Some(&text)) }
+    }
+
+    /// An entry about signals.
+    pub(crate) fn signals<'n>(
+        event: HistoryKind,
+        worker: Option<ByteString>,
+        mut names: impl ExactSizeIterator<Item = &'n [u8]>,
+    ) -> Entry {
+        let more = names.len().saturating_sub(1).min(255) as u8;
+        Entry { more, ..Entry::of(event, worker, names.next()) }
+    }
+
+    fn subject(&self) -> Subject {
+        use HistoryKind::*;
+        match self.event {
+            Advanced | Dead | Requeued | Updated => Subject::Queue,
+            Awaiting | Signalled => Subject::Signal,
+            AwaitTimeout if self.kind == 0 => Subject::Signal,
+            _ => Subject::Message,
+        }
+    }
+
+    fn parts(&self) -> (&[u8], &[u8]) {
+        let text = self.text.as_deref().unwrap_or_default();
+        text.split_at_checked(self.kind.into()).unwrap_or((&[], text))
+    }
+
+    /// The kind of a failure.
+    pub fn kind(&self) -> Option<&[u8]> {
+        (self.kind > 0).then(|| self.parts().0)
+    }
+
+    /// A failure's message, a reason, a line of log.
+    pub fn message(&self) -> Option<&[u8]> {
+        let message = self.parts().1;
+        let given = self.text.is_some() && (self.kind == 0 || !message.is_empty());
+        (given && matches!(self.subject(), Subject::Message)).then_some(message)
+    }
+
+    /// The queue to which the job moved.
+    pub fn queue(&self) -> Option<&[u8]> {
+        self.text.as_deref().filter(|_| matches!(self.subject(), Subject::Queue))
+    }
+
+    /// The first of the signals that it is about, and how many there are.
+    pub fn signal(&self) -> Option<(&[u8], usize)> {
+        let first = self.text.as_deref().filter(|_| matches!(self.subject(), Subject::Signal))?;
+        Some((first, 1 + usize::from(self.more)))
+    }
+
+    /// Whether a board could have come to it.
+    pub(crate) fn is_valid(&self) -> bool {
+        is_time(self.at) && usize::from(self.kind) <= self.text.as_ref().map_or(0, |text| text.len())
     }
 }
 
@@ -138,10 +240,27 @@ mod tests {
     fn the_first_and_the_last_entries_are_kept() {
         let mut history = History::default();
         for at in 0..10 {
-            history.push(Entry { at, event: HistoryKind::Log, worker: None, text: None }, 2, 3);
+            history.push(Entry { at, ..Entry::of(HistoryKind::Log, None, None) }, 2, 3);
         }
         let times: Vec<i64> = history.entries().iter().map(|e| e.at).collect();
         assert_eq!(times, [0, 1, 7, 8, 9]);
+    }
+
+    #[test]
+    fn an_entry_says_what_its_text_is() {
+        let failed = Entry::failure(HistoryKind::Failed, None, b"net", b"no route");
+        assert_eq!((failed.kind(), failed.message()), (Some(&b"net"[..]), Some(&b"no route"[..])));
+        assert_eq!((failed.queue(), failed.signal()), (None, None));
+        let silent = Entry::failure(HistoryKind::Lapsed, None, b"lapsed", b"");
+        assert_eq!((silent.kind(), silent.message()), (Some(&b"lapsed"[..]), None));
+        let moved = Entry::of(HistoryKind::Advanced, None, Some(b"print"));
+        assert_eq!((moved.queue(), moved.message(), moved.kind()), (Some(&b"print"[..]), None, None));
+        let names = [&b"a"[..], b"b", b"c"];
+        let awaiting = Entry::signals(HistoryKind::Awaiting, None, names.into_iter());
+        assert_eq!((awaiting.signal(), awaiting.message()), (Some((&b"a"[..], 3)), None));
+        let line = Entry::of(HistoryKind::Log, None, Some(b""));
+        assert_eq!(line.message(), Some(&b""[..]));
+        assert_eq!(std::mem::size_of::<Entry>(), 48);
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! | `Claim::claimed` | at claim | begin of this run |
 //! | `Claim::lease_end` | at claim, heartbeat | the lease ends, unless a heartbeat extends it |
 //! | `Claim::grace` | at claim | how long its holder keeps the job after the lease has ended |
+//! | `Claim::in_grace` | at the end of the lease; no more at a heartbeat | whether that time has begun |
 //! | `Claim::cancel_end` | when its worker is asked to stop | the claim ends then at the latest |
 //! | `Claim::run_end` | at claim | the run's timeout, which no heartbeat moves |
 //! | `Retrying::ready` | when it becomes ready again | its wait counts from then; before, from `since` |

@@ -42,6 +42,6 @@ impl Job {
     }
 
     pub(crate) fn lease_key(&self, claim: &Claim) -> TimeKey {
-        (claim.ends_at(), self.seq.get())
+        (claim.next_at(), self.seq.get())
     }
 }

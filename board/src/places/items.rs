@@ -26,6 +26,7 @@ written! {
         10 pub(crate) grace: i64,
         11 pub(crate) cancel_end: i64 = NEVER,
         12 pub(crate) session: Session,
+        13 pub(crate) in_grace: bool,
     }
 }
 
@@ -35,6 +36,7 @@ impl ClaimImage<'_> {
         need((1..=255).contains(&self.worker.len()), "worker")?;
         need((1..=board.token).contains(&self.token) && self.attempt > 0, "claim")?;
         need((1..=LONGEST).contains(&self.lease), "lease")?;
+        need(self.grace > 0 || !self.in_grace, "grace")?;
         need(is_grace(self.grace) && (self.cancel || self.cancel_end == NEVER), "claim")?;
         let times = [self.claimed, self.lease_end, self.run_end, self.cancel_end];
         need(times.into_iter().all(is_time), "time")?;
@@ -50,6 +52,7 @@ impl ClaimImage<'_> {
             attempt: self.attempt,
             cancel: self.cancel,
             in_history: self.in_history,
+            in_grace: self.in_grace,
             claimed: self.claimed,
             lease: self.lease,
             lease_end: self.lease_end,
@@ -190,6 +193,7 @@ impl Board {
                 attempt: c.attempt,
                 cancel: c.cancel,
                 in_history: c.in_history,
+                in_grace: c.in_grace,
                 claimed: c.claimed,
                 lease: c.lease,
                 lease_end: c.lease_end,

@@ -39,20 +39,18 @@ impl Board {
         worker: Option<ByteString>,
         text: Option<&[u8]>,
     ) -> Result<(), ApplyError> {
-        self.happened_with(slot, kind, worker, text, |_| {})
+        self.happened_with(slot, Entry::of(kind, worker, text), |_| {})
     }
 
     /// The same; `more` adds fields to the event.
     pub(crate) fn happened_with(
         &mut self,
         slot: u32,
-        kind: HistoryKind,
-        worker: Option<ByteString>,
-        text: Option<&[u8]>,
+        entry: Entry,
         more: impl FnOnce(&mut EventFields),
     ) -> Result<(), ApplyError> {
         let now = self.local.moment;
-        let (tally, event) = projections(kind);
+        let (tally, event) = projections(entry.event);
         if let Some(tally) = tally {
             self.count_stat(slot, tally, now);
         }
@@ -61,7 +59,7 @@ impl Board {
             self.claim_mut(slot)?.in_history = true;
             self.push_history(slot, begin)?;
         }
-        self.push_history(slot, Entry { at: now, event: kind, worker, text: text.map(|text| text.into()) })?;
+        self.push_history(slot, Entry { at: now, ..entry })?;
         if let Some(event) = event {
             self.emit_end(event, slot, more);
         }
@@ -138,7 +136,7 @@ impl Board {
     /// The history entry for the begin of a claim.
     pub(crate) fn begin_of(&self, claim: &Claim) -> Entry {
         let worker = Some(self.worker_name(claim).into());
-        Entry { at: claim.claimed, event: HistoryKind::Claimed, worker, text: None }
+        Entry { at: claim.claimed, ..Entry::of(HistoryKind::Claimed, worker, None) }
     }
 
     /// How many entries of a history are kept: of the first, and of the last.
@@ -338,7 +336,7 @@ impl Board {
     ) -> Result<(), ApplyError> {
         let kind = if state == State::Trashed { HistoryKind::Trashed } else { HistoryKind::Cancelled };
         let (kept, token) = (self.keeps(slot, retain), self.last_token(slot));
-        self.happened_with(slot, kind, worker, reason, |fields| {
+        self.happened_with(slot, Entry::of(kind, worker, reason), |fields| {
             text_field(fields, "reason", reason);
             fields.push(EventField::Flag("kept", kept));
         })?;
@@ -357,11 +355,9 @@ impl Board {
     ) -> Result<(), ApplyError> {
         let last = self.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|l| l.end != End::Taken);
         let worker = last.map(|l| l.worker.clone());
-        let text = match message {
-            [] => kind.to_vec(),
-            _ => [kind, b": ", message].concat(),
-        };
-        self.happened(slot, event, worker, Some(&text))?;
+        let last = matches!(next, Next::End { .. });
+        let entry = Entry { last, ..Entry::failure(event, worker, kind, message) };
+        self.happened_with(slot, entry, |_| {})?;
         self.set_kind(slot, kind)?;
         self.edit(slot, |job| {
             let extras = job.extras_mut();

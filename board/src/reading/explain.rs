@@ -138,12 +138,19 @@ impl Board {
             true => format!("It was due at {due}: the next turn of the timer makes it ready."),
             false => format!("It is due at {due}. JOB.UPDATE board 1 id SET DELAY 0 makes it due now."),
         };
-        let failed = |end| matches!(end, End::Failed | End::TimedOut);
-        let extras = job.extras.as_deref();
-        let Some((extras, last)) = extras
-            .and_then(|extras| Some((extras, extras.last_claim.as_ref().filter(|last| failed(last.end))?)))
-        else {
-            return Reason { code: "delayed", details: vec![("due", time(due))], text: when };
+        let last = job.extras.as_deref().and_then(|extras| Some((extras, extras.last_claim.as_deref()?)));
+        let (extras, last) = match last {
+            Some((extras, last)) if matches!(last.end, End::Failed | End::TimedOut) => (extras, last),
+            Some((extras, last)) if last.end == End::Lapsed => {
+                let details = vec![
+                    ("due", time(due)),
+                    ("lapses", Detail::Number(extras.lapses.into())),
+                    ("worker", Detail::Bytes(last.worker.to_vec())),
+                ];
+                let text = format!("Its worker lost the lease, and it waits for its next try. {when}");
+                return Reason { code: "lapse", details, text };
+            }
+            _ => return Reason { code: "delayed", details: vec![("due", time(due))], text: when },
         };
         let kind = extras.reports.kind.as_deref().unwrap_or_default();
         let mut details = vec![
@@ -273,7 +280,7 @@ impl Board {
         // The claim of a worker whose registration has ended is over, even while claims are held.
         let until = match self.time_of(slot)? {
             0 => env.now,
-            end => end.max(env.hold),
+            _ => self.record_of(slot)?.until()?.max(env.hold),
         };
         let details = vec![
             ("worker", Detail::Bytes(self.worker_name(claim).to_vec())),
@@ -282,12 +289,17 @@ impl Board {
             ("deadline", time(claim.deadline())),
             ("until", time(until)),
             ("session", Detail::Number(self.is_session(slot).into())),
+            ("grace", Detail::Number(claim.in_grace.into())),
         ];
         let worker = clean(self.worker_name(claim));
         let text = match until <= env.now {
             true => {
                 format!("{worker} held it: its claim has ended. The next turn of the timer handles that.")
             }
+            false if claim.in_grace => format!(
+                "It runs: the lease of {worker} has ended, and the grace after it lasts{} unless a heartbeat comes. JOB.RELEASE takes it back.",
+                up_to(until)
+            ),
             false => format!(
                 "It runs: {worker} holds it{} unless a heartbeat comes. JOB.RELEASE takes it back.",
                 up_to(until)

@@ -12,7 +12,7 @@ use crate::job::id::Id;
 use crate::job::kin::ChildWait;
 use crate::job::remembered::{Memo, Remembered};
 use crate::job::{Claim, Extras, Job, LastClaim, Origin, Session, State, NEVER};
-use crate::settings::Rules;
+use crate::settings::{Rules, Setting};
 use crate::structures::lazy::Part;
 
 bitflags! {
@@ -107,10 +107,18 @@ bitflags! {
         const COSTS = 1 << 43;
         /// What its claim, or the last one, has cost so far.
         const SPENT = 1 << 44;
+        /// How many failures are followed by another try, -1 without end.
+        const RETRIES = 1 << 45;
+        /// How many leases on it were lost.
+        const LAPSES = 1 << 46;
+        /// What happened to it.
+        const HISTORY = 1 << 47;
+        /// Until when its worker keeps it if no heartbeat comes, Unix ms.
+        const UNTIL = 1 << 48;
         /// How many of its children have not ended.
-        const PENDING = 1 << 45;
+        const PENDING = 1 << 49;
         /// How many of its children ended without success.
-        const UNSUCCESSFUL = 1 << 46;
+        const UNSUCCESSFUL = 1 << 50;
     }
 }
 
@@ -140,7 +148,7 @@ static ALL_FIELDS: LazyLock<Vec<Fields>> =
     LazyLock::new(|| Fields::all().difference(ON_REQUEST).iter().collect());
 
 /// Fields that are returned only when the client asks for them: they may be long.
-const ON_REQUEST: Fields = Fields::STEPS.union(Fields::SIGNALS);
+const ON_REQUEST: Fields = Fields::STEPS.union(Fields::SIGNALS).union(Fields::HISTORY);
 
 /// Every field but those on request. The list is made once: making it took half the instructions of
 /// JOB.GET.
@@ -214,6 +222,10 @@ impl<'a> Record<'a> {
     pub fn left(&self, rules: &Rules) -> i64 {
         self.board.retries_left(self.slot, rules)
     }
+    /// How many failures are followed by another try, -1 without end.
+    pub fn retries(&self, rules: &Rules) -> i64 {
+        self.board.job_rule(self.job, Setting::Retries, rules)
+    }
     fn last(&self) -> Option<&'a LastClaim> {
         self.extras?.last_claim.as_deref()
     }
@@ -227,6 +239,13 @@ impl<'a> Record<'a> {
     /// When the claim ends by itself, Unix ms.
     pub fn deadline(&self) -> Option<i64> {
         self.claim.map(|c| c.deadline())
+    }
+    /// Until when its worker keeps it if no heartbeat comes, Unix ms: the grace after the lease and the
+    /// worker's registration count.
+    pub fn until(&self) -> Option<i64> {
+        let claim = self.claim?;
+        let worker = self.board.workers.names.get(claim.worker)?;
+        Some(claim.ends_at().min(worker.until))
     }
     /// Whether its claim ends when a connection closes.
     pub fn session(&self) -> bool {
@@ -394,6 +413,9 @@ impl<'a> Record<'a> {
             | Fields::PRIORITY
             | Fields::ATTEMPT
             | Fields::LEFT
+            | Fields::RETRIES
+            | Fields::LAPSES
+            | Fields::HISTORY
             | Fields::POSTED
             | Fields::MODIFIED
             | Fields::VERSION;
@@ -406,7 +428,7 @@ impl<'a> Record<'a> {
                 some(self.cost().is_some(), Fields::COST) | some(!self.costs().is_empty(), Fields::COSTS);
         }
         if self.claim.is_some() {
-            present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED;
+            present |= Fields::TOKEN | Fields::WORKER | Fields::DEADLINE | Fields::CLAIMED | Fields::UNTIL;
             present |= some(self.session(), Fields::SESSION);
         }
         if let Some(extras) = self.extras {
@@ -445,7 +467,7 @@ impl<'a> Record<'a> {
     pub fn history(&self) -> Vec<Entry> {
         let kept = self.extras.map_or(&[][..], |r| r.history.entries());
         let begin = self.posted().min(kept.first().map_or(i64::MAX, |entry| entry.at));
-        let posted = Entry { at: begin, event: HistoryKind::Posted, worker: None, text: None };
+        let posted = Entry { at: begin, ..Entry::of(HistoryKind::Posted, None, None) };
         let run = self.claim.filter(|claim| !claim.in_history).map(|claim| self.board.begin_of(claim));
         let mut all = History::default();
         let (first, last) = self.board.history_bounds();
@@ -465,7 +487,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 42);
+        assert_eq!(all_fields().len(), 45);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

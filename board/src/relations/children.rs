@@ -16,7 +16,7 @@ use crate::board::Board;
 use crate::effect::ApplyError;
 use crate::events::EventField;
 use crate::job::awaited::OnFailure;
-use crate::job::history::HistoryKind;
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::kin::{ChildWait, Children};
 use crate::job::{End, State};
 use crate::relations::dependencies::{Outcome, Resolution};
@@ -138,12 +138,8 @@ impl Board {
         let last = self.extras(slot).and_then(|extras| extras.last_claim.as_ref());
         let worker = last.filter(|last| run && last.end != End::Taken).map(|last| last.worker.clone());
         let live = self.children(slot).map_or(0, |children| children.live);
-        let text = match live {
-            0 => "children".to_string(),
-            1 => "1 child".into(),
-            n => format!("{n} children"),
-        };
-        self.happened_with(slot, HistoryKind::Awaiting, worker, Some(text.as_bytes()), |fields| {
+        let entry = Entry { children: live, ..Entry::of(HistoryKind::Awaiting, worker, None) };
+        self.happened_with(slot, entry, |fields| {
             fields.push(EventField::Number("children", live.into()));
         })
     }

@@ -9,7 +9,7 @@ use crate::board::Board;
 use crate::effect::ApplyError;
 use crate::events::{text_field, EventField};
 use crate::job::gate::{named_first, Gate, OnTimeout, Waiting};
-use crate::job::history::HistoryKind;
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{End, State, NEVER};
 use crate::retry::Next;
 use crate::settings::Rules;
@@ -49,8 +49,8 @@ impl Board {
             extras.remembered.waiting = Some(Box::new(waiting));
             Ok(())
         })?;
-        let text = named_first(gate.names.iter().map(|name| &**name));
-        self.happened_with(slot, HistoryKind::Awaiting, worker, Some(&text), |fields| {
+        let names = gate.names.iter().map(|name| &**name);
+        self.happened_with(slot, Entry::signals(HistoryKind::Awaiting, worker, names), |fields| {
             text_field(fields, "signal", gate.names.first().map(|name| &**name));
             fields.push(EventField::Number("signals", gate.names.len() as i64));
             fields.extend((until != NEVER).then_some(EventField::Number("until", until)));
@@ -118,14 +118,15 @@ impl Board {
     /// The time of a job's wait is over.
     pub(crate) fn wait_times_out(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         let missing = self.missing_signals(slot);
-        let text = named_first(missing.iter().map(|name| &**name));
+        let names = || missing.iter().map(|name| &**name);
+        let (text, entry) = (named_first(names()), Entry::signals(HistoryKind::AwaitTimeout, None, names()));
         let on_timeout = self.waiting(slot).ok_or(ApplyError)?.gate.on_timeout;
         let due = self.job(slot)?.at.get();
         match on_timeout {
             OnTimeout::Run => {
                 self.leave(slot)?;
                 self.give_up_waiting(slot, now)?;
-                self.happened(slot, HistoryKind::AwaitTimeout, None, Some(&text))?;
+                self.happened_with(slot, entry, |_| {})?;
                 self.make_due(slot, due, now)
             }
             OnTimeout::Fail => {
@@ -136,7 +137,7 @@ impl Board {
             OnTimeout::Cancel => {
                 let reason = [b"no signal ", &text[..]].concat();
                 let retain = self.retention(State::Cancelled, rules);
-                self.happened(slot, HistoryKind::AwaitTimeout, None, Some(&text))?;
+                self.happened_with(slot, entry, |_| {})?;
                 self.end_job(slot, State::Cancelled, End::Taken, Some(&reason), retain, now)
             }
         }

@@ -191,8 +191,15 @@ written! {
         18 pub template: Template,
         /// How often it passed over a time because the board would have refused the child.
         19 pub refused: u64,
+        /// With [`Backlog::All`]: of the missed times only this many, the last ones; 0 for each.
+        20 pub most_missed: u32,
+        /// Missed times up to this one are what `most_missed` has left of them, Unix ms.
+        21 pub(crate) counted: i64,
     }
 }
+
+/// The highest `most_missed`: a turn of the timer looks at as many times.
+pub const BACKLOG_MOST: u32 = 1_000;
 
 /// The id of the `n`th child of a schedule.
 pub(crate) fn child_id(schedule: &[u8], n: u64) -> Vec<u8> {
@@ -235,6 +242,24 @@ impl Schedule {
         found.unwrap_or(self.next).max(self.next)
     }
 
+    /// The first of its last `most_missed` times up to `last`, but at least `next`.
+    /// O(`most_missed`) for an expression.
+    pub(crate) fn first_of_the_last(&self, last: i64) -> i64 {
+        let steps = i64::from(self.most_missed.saturating_sub(1));
+        if self.every > 0 {
+            return last.saturating_sub(steps.saturating_mul(self.every)).max(self.next);
+        }
+        let mut at = last;
+        for _ in 0..steps {
+            let before = self.last_until(at.saturating_sub(1));
+            if before <= self.next || before >= at {
+                return self.next;
+            }
+            at = before;
+        }
+        at
+    }
+
     /// Whether a decision could have given every part.
     pub(crate) fn is_valid(&self) -> bool {
         let name = |name: &Option<ByteString>| name.as_ref().is_none_or(|n| is_name(n));
@@ -260,6 +285,9 @@ impl Schedule {
             && template.most_live.is_none_or(|n| (1..=MOST).contains(&n) && template.user.is_some())
             && template.unique.as_ref().is_none_or(Unique::is_valid)
             && self.refused < NUMBERS
+            && self.most_missed <= BACKLOG_MOST
+            && (self.most_missed == 0 || self.backlog == Backlog::All)
+            && is_time(self.counted)
             && template.delay.is_none_or(|ms| (0..=LONGEST).contains(&ms))
             && template.options.is_valid()
             && template.meta.len() <= META_MOST

@@ -1,12 +1,13 @@
 //! Abandoning: a worker gives a job back, at no cost to the job.
 
 use crate::board::{after, Board};
-use crate::effect::{ApplyError, Validate};
+use crate::effect::{ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField};
-use crate::job::history::HistoryKind;
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::End;
+use crate::verbs::heartbeat::Report;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// A worker's request to give its job back.
@@ -16,6 +17,8 @@ pub struct Abandon<'a> {
     pub delay: Option<i64>,
     /// Why.
     pub reason: Option<&'a [u8]>,
+    /// What else the worker reports: fields.
+    pub report: Report<'a>,
 }
 
 impl<'a> WorkerVerb<'a> for Abandon<'a> {
@@ -26,9 +29,13 @@ impl<'a> WorkerVerb<'a> for Abandon<'a> {
         AtCancel::Cancel(self.reason)
     }
 
+    fn report(&self) -> Option<&Report<'a>> {
+        Some(&self.report)
+    }
+
     fn decide(&self, _board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
         let due = self.delay.map(|ms| after(env.now, ms));
-        Ok(Abandoned { slot, due, reason: self.reason, taken })
+        Ok(Abandoned { slot, due, reason: self.reason, taken, meta: self.report.meta.clone() })
     }
 }
 
@@ -41,6 +48,8 @@ written! {
         3 reason: Option<&'a [u8]>,
         /// Whether the speaker may not be the holder.
         4 taken: bool,
+        /// Fields to set.
+        5 meta: Meta<'a>,
     }
 }
 
@@ -49,18 +58,21 @@ impl Validate for Abandoned<'_> {}
 impl<'a> Abandoned<'a> {
     /// Abandons a job in the name of its holder.
     pub(crate) fn of(slot: u32, reason: Option<&'a [u8]>) -> Self {
-        Abandoned { slot, due: None, reason, taken: false }
+        Abandoned { slot, due: None, reason, taken: false, meta: Meta::new() }
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         board.close_run(self.slot, end_of(End::Abandoned, self.taken), now)?;
         board.edit(self.slot, |job| {
-            job.extras_mut().reports.set(|said| &mut said.reason, self.reason);
+            let extras = job.extras_mut();
+            extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
+            extras.reports.set(|said| &mut said.reason, self.reason);
             Ok(())
         })?;
         let last = board.extras(self.slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.taken);
         let worker = last.map(|l| l.worker.clone());
-        board.happened_with(self.slot, HistoryKind::Abandoned, worker, self.reason, |fields| {
+        let entry = Entry::of(HistoryKind::Abandoned, worker, self.reason);
+        board.happened_with(self.slot, entry, |fields| {
             text_field(fields, "reason", self.reason);
             fields.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
         })?;

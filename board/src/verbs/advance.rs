@@ -2,14 +2,14 @@
 //! Jobs that wait for it keep waiting.
 
 use crate::board::Board;
-use crate::effect::{is_name, ApplyError, Validate};
+use crate::effect::{is_name, ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{text_field, EventField};
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::costs::{are_costs, pack, PackedCosts};
 use crate::job::gate::Gate;
-use crate::job::history::HistoryKind;
+use crate::job::history::{Entry, HistoryKind};
 use crate::job::{Costs, End, State, COSTS_MOST, NEVER, U48};
 use crate::relations::cycles::Coming;
 use crate::settings::MOST;
@@ -40,6 +40,10 @@ pub struct Advance<'a> {
     pub cost: Option<i64>,
     /// What the next claim takes from single limits.
     pub costs: Option<Costs<'a>>,
+    /// Fields to set.
+    pub meta: Meta<'a>,
+    /// The queue in which the job must be.
+    pub only_in: Option<&'a [u8]>,
 }
 
 impl<'a> WorkerVerb<'a> for Advance<'a> {
@@ -53,6 +57,8 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
     /// O(log n + m log m) for m jobs to wait for, plus the search for a cycle when others wait for
     /// the job.
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
+        board.check_is_in(slot, self.only_in)?;
+        board.check_meta(slot, &self.meta)?;
         board.check_queue(self.queue)?;
         if board.is_dead(slot) {
             board.check_own_key(slot, env.now)?;
@@ -65,7 +71,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
         let output = board.to_write(slot, self.output)?;
         let Advance { queue, name, due, priority, payload, .. } = *self;
         let costs = self.costs.as_ref().map(|costs| board.checked_costs(costs)).transpose()?;
-        let (gate, cost) = (self.gate.clone(), self.cost);
+        let (gate, cost, meta) = (self.gate.clone(), self.cost, self.meta.clone());
         let children = self.after.as_ref().and_then(|after| after.children);
         Ok(Advanced {
             slot,
@@ -81,6 +87,7 @@ impl<'a> WorkerVerb<'a> for Advance<'a> {
             cost,
             costs,
             children,
+            meta,
         })
     }
 }
@@ -108,6 +115,8 @@ written! {
         12 costs: Option<Costs<'a>>,
         /// It waits for its children first.
         13 children: Option<OnFailure>,
+        /// Fields to set.
+        14 meta: Meta<'a>,
     }
 }
 
@@ -133,9 +142,7 @@ impl Advanced<'_> {
         let (worker, token) = (last.worker.clone(), last.token);
         board.happened_with(
             slot,
-            HistoryKind::Advanced,
-            Some(worker.clone()),
-            Some(self.queue),
+            Entry::of(HistoryKind::Advanced, Some(worker.clone()), Some(self.queue)),
             |fields| {
                 text_field(fields, "next", Some(self.queue));
                 fields.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
@@ -156,6 +163,7 @@ impl Advanced<'_> {
                 job.set_payload(payload);
             }
             let extras = job.extras_mut();
+            extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
             extras.begin_attempts_afresh();
             extras.forget_steps();
             if self.gate.is_some() || extras.remembered.gate.is_some() {

@@ -8,6 +8,7 @@ use crate::events::{token_field, EventField, EventKind};
 use crate::job::history::HistoryKind;
 use crate::job::{is_time, End, State};
 use crate::settings::Setting;
+use crate::verbs::heartbeat::Report;
 
 /// What a cancel does to one job.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,10 +62,16 @@ written! {
         2 end: End,
         3 reason: Option<&'a [u8]>,
         4 retain: i64,
+        /// What its worker reports with the end of its claim.
+        5 report: Option<Box<Report<'a>>>,
     }
 }
 
-impl Validate for Cancelled<'_> {}
+impl Validate for Cancelled<'_> {
+    fn is_valid(&self, _board: &Board) -> bool {
+        self.report.as_ref().is_none_or(|report| report.is_valid())
+    }
+}
 
 impl<'a> Cancelled<'a> {
     /// The effect of a claim's end on a job whose holder was asked to stop.
@@ -75,10 +82,20 @@ impl<'a> Cancelled<'a> {
         end: End,
         reason: Option<&'a [u8]>,
     ) -> Self {
-        Cancelled { slot, end, reason, retain: board.retention(State::Cancelled, env.rules) }
+        Cancelled { slot, end, reason, retain: board.retention(State::Cancelled, env.rules), report: None }
+    }
+
+    /// The same with a report of the worker.
+    pub(crate) fn reporting(self, report: Option<Report<'a>>) -> Self {
+        Cancelled { report: report.map(Box::new), ..self }
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        if let Some(report) = &self.report {
+            let holder = board.claim_of(board.job(self.slot)?).map(|claim| board.worker_name(claim).to_vec());
+            let worker = holder.filter(|_| self.end != End::Taken);
+            report.apply(board, self.slot, worker.as_deref(), false, now)?;
+        }
         board.end_job(self.slot, State::Cancelled, self.end, self.reason, self.retain, now)
     }
 }

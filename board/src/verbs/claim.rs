@@ -112,6 +112,7 @@ impl Claimed<'_> {
             attempt,
             cancel: false,
             in_history: false,
+            in_grace: false,
             session: job::Session::None,
             claimed: now,
             lease: self.lease,

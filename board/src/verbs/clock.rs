@@ -1,14 +1,14 @@
 //! What time does to a board, in this order: unique keys become free, workers' registrations lapse,
-//! leases and runs end, waits for signals time out, delayed jobs become ready, schedules fire, unclaimed jobs expire, records
+//! leases end and their grace begins, claims and runs end, waits for signals time out, delayed jobs become ready, schedules fire, unclaimed jobs expire, records
 //! are removed after their retention, pauses end, days of statistics are dropped.
 
-use crate::board::Board;
+use crate::board::{after, Board};
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::{mix, Env};
 use crate::job::history::HistoryKind;
 use crate::job::{End, State};
 use crate::policy::Policy;
-use crate::retry::Next;
+use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
 use crate::statistics::stats::{Late, Tally};
 use crate::structures::sorted::SortedSlots;
@@ -160,7 +160,7 @@ impl Board {
                 let worker = self.workers.names.get(claim.worker)?;
                 match claim.token <= worker.gone {
                     true => 0,
-                    false => claim.ends_at().min(worker.until),
+                    false => claim.next_at().min(worker.until),
                 }
             }
             _ => job.at.get(),
@@ -202,6 +202,9 @@ impl Board {
         let goes = self.goes(slot, now);
         if goes == Some(false) {
             return self.give_back(slot, now, rules);
+        }
+        if goes.is_none() && self.begins_grace(slot, now) {
+            return self.begin_grace(slot);
         }
         let claim = self.leave(slot)?.ok_or(ApplyError)?;
         let timed_out = goes.is_none() && claim.run_end <= claim.lapses_at();
@@ -253,7 +256,39 @@ impl Board {
             return self.fail_job(slot, HistoryKind::Lapsed, b"lapsed", b"", next, now);
         }
         self.happened(slot, HistoryKind::Lapsed, worker, None)?;
-        self.make_ready(slot, now)
+        let due = self.after_lapse(slot, rules, seed, now)?;
+        self.make_due(slot, due, now)
+    }
+
+    /// When a job that has lost a lease may be claimed again, Unix ms.
+    fn after_lapse(&self, slot: u32, rules: &Rules, seed: u64, now: i64) -> Result<i64, ApplyError> {
+        let job = self.job(slot)?;
+        let base = self.job_rule(job, Setting::LapseDelay, rules);
+        if base <= 0 {
+            return Ok(now);
+        }
+        let lapses = job.extras.as_ref().map_or(1, |r| r.lapses);
+        let max = self.job_rule(job, Setting::BackoffMax, rules).max(base);
+        let jitter = self.job_rule(job, Setting::Jitter, rules);
+        Ok(after(now, retry::pause(lapses, base, max, jitter, mix(seed ^ job.seq.get() as u64))))
+    }
+
+    /// Whether the lease of a claim has ended by now, and its grace has not begun and not passed.
+    fn begins_grace(&self, slot: u32, now: i64) -> bool {
+        let claim = self.store.jobs.get(slot).and_then(|job| self.claim_of(job));
+        claim.is_some_and(|claim| !claim.in_grace && claim.lease_end <= now && now < claim.ends_at())
+    }
+
+    /// The lease of a claim has ended, and its holder keeps the job for the grace.
+    fn begin_grace(&mut self, slot: u32) -> Result<(), ApplyError> {
+        let number = self.retime(slot, |claim| {
+            claim.in_grace = true;
+            claim.worker
+        })?;
+        let worker = self.workers.names.key(number).cloned();
+        self.happened(slot, HistoryKind::Grace, worker, None)?;
+        self.emit_grace(slot);
+        Ok(())
     }
 
     fn settled(slot: u32, env: &Env<'_>) -> Settled {

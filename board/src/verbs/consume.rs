@@ -1,7 +1,7 @@
 //! Consuming: the work is done.
 
 use crate::board::Board;
-use crate::effect::{ApplyError, Validate};
+use crate::effect::{ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::events::{token_field, EventField, EventKind};
@@ -24,6 +24,10 @@ pub struct Consume<'a> {
     pub force: bool,
     /// The last output.
     pub output: Option<Chunk<'a>>,
+    /// Fields to set.
+    pub meta: Meta<'a>,
+    /// The queue in which the job must be.
+    pub only_in: Option<&'a [u8]>,
 }
 
 impl<'a> WorkerVerb<'a> for Consume<'a> {
@@ -44,8 +48,11 @@ impl<'a> WorkerVerb<'a> for Consume<'a> {
             None => Setting::RetainComplete,
         };
         let retain = self.retain.unwrap_or_else(|| board.job_rule(job, setting, env.rules));
+        board.check_is_in(slot, self.only_in)?;
+        board.check_meta(slot, &self.meta)?;
         let output = board.to_write(slot, self.output)?;
-        Ok(Consumed { slot, result: self.result, retain, payload: self.payload, taken, output })
+        let Consume { result, payload, ref meta, .. } = *self;
+        Ok(Consumed { slot, result, retain, payload, taken, output, meta: meta.clone() })
     }
 }
 
@@ -61,6 +68,8 @@ written! {
         5 taken: bool,
         /// A chunk of output.
         6 output: Option<&'a [u8]>,
+        /// Fields to set.
+        7 meta: Meta<'a>,
     }
 }
 
@@ -106,6 +115,7 @@ impl Consumed<'_> {
                     job.set_payload(payload);
                 }
                 let extras = job.extras_mut();
+                extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
                 extras.reports.set(|said| &mut said.result, self.result);
                 if let Some(last) = extras.last_claim.as_mut() {
                     last.end = end;

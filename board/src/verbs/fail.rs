@@ -1,7 +1,7 @@
 //! Failing: an attempt did not work. Another follows, or the job has failed.
 
 use crate::board::{after, Board};
-use crate::effect::{ApplyError, Validate};
+use crate::effect::{ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::history::HistoryKind;
@@ -9,6 +9,7 @@ use crate::job::{End, State};
 use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
 use crate::structures::byte_string::ByteString;
+use crate::verbs::heartbeat::Report;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// Whether and when another attempt follows.
@@ -32,9 +33,14 @@ pub struct Fail<'a> {
     pub message: &'a [u8],
     /// What follows.
     pub retry: Retry,
-    /// A new payload.
-    pub payload: Option<&'a [u8]>,
+    /// How long the record is retained if no other try follows, ms.
+    pub retain: Option<i64>,
+    /// What else the worker reports: a new payload, fields, a line for the history.
+    pub report: Report<'a>,
 }
+
+/// The kinds of failures that the server gives itself: no worker may use them.
+pub const OWN_KINDS: [&str; 5] = ["lapsed", "timeout", "expired", "dependency", "signal"];
 
 impl<'a> WorkerVerb<'a> for Fail<'a> {
     const END: End = End::Failed;
@@ -42,6 +48,10 @@ impl<'a> WorkerVerb<'a> for Fail<'a> {
 
     fn at_cancel(&self) -> AtCancel<'a> {
         AtCancel::Cancel(Some(self.message))
+    }
+
+    fn report(&self) -> Option<&Report<'a>> {
+        Some(&self.report)
     }
 
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
@@ -52,8 +62,10 @@ impl<'a> WorkerVerb<'a> for Fail<'a> {
             (Next::Retry { .. }, Retry::After(ms)) => (Some(after(env.now, ms)), 0),
             (Next::Retry { due }, Retry::Policy) => (Some(due), 0),
         };
-        let Fail { kind, message, payload, .. } = *self;
-        Ok(Failed { slot, kind, message, due, retain, payload, taken })
+        let retain = if due.is_none() { self.retain.unwrap_or(retain) } else { retain };
+        let Fail { kind, message, .. } = *self;
+        let Report { payload, ref meta, log, .. } = self.report;
+        Ok(Failed { slot, kind, message, due, retain, payload, taken, meta: meta.clone(), log })
     }
 }
 
@@ -69,6 +81,10 @@ written! {
         6 payload: Option<&'a [u8]>,
         /// Whether the speaker may not be the holder.
         7 taken: bool,
+        /// Fields to set.
+        8 meta: Meta<'a>,
+        /// A line for the history, before the failure.
+        9 log: Option<&'a [u8]>,
     }
 }
 
@@ -90,12 +106,9 @@ impl Validate for Failed<'_> {}
 impl Failed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         board.close_run(self.slot, end_of(End::Failed, self.taken), now)?;
-        board.edit(self.slot, |job| {
-            if let Some(payload) = self.payload {
-                job.set_payload(payload);
-            }
-            Ok(())
-        })?;
+        let Failed { payload, ref meta, log, .. } = *self;
+        let report = Report { payload, meta: meta.clone(), log, ..Report::default() };
+        report.conclude(board, self.slot, self.taken, now)?;
         let next = self.due.map_or(Next::End { retain: self.retain }, |due| Next::Retry { due });
         board.fail_job(self.slot, HistoryKind::Failed, self.kind, self.message, next, now)
     }

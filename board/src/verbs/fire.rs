@@ -34,6 +34,8 @@ written! {
         8 replaces: Option<(u32, i64)>,
         /// When time should have posted it, Unix ms; `None` when an operator fired it.
         9 turn: Option<i64>,
+        /// The last of the missed times that were counted, Unix ms.
+        10 counted: Option<i64>,
     }
 }
 
@@ -46,6 +48,7 @@ impl Validate for Fired {
             && (!schedule.paused || self.next == NEVER)
             && self.expire.is_none_or(|ms| (1..=LONGEST).contains(&ms))
             && self.turn.is_none_or(|at| (0..NEVER).contains(&at))
+            && self.counted.is_none_or(|at| (0..NEVER).contains(&at))
             && board.find(&child_id(&self.id, self.n)).is_none()
             && self.slot == board.store.jobs.next_free()
     }
@@ -69,6 +72,7 @@ impl Fired {
             schedule.last = self.n;
             schedule.fired = schedule.fired.saturating_add(1).min(NUMBERS - 1);
             schedule.intended = Some(self.intended);
+            schedule.counted = self.counted.unwrap_or(schedule.counted);
             (schedule.next, schedule.at) = (self.next, self.at);
         });
         let mut posted = self.posted(&template, &id, due);
@@ -221,6 +225,7 @@ impl Board {
             expire: (expire > 0).then_some(expire),
             replaces: replaces.map(|slot| (slot, self.retention(State::Cancelled, env.rules))),
             turn,
+            counted: None,
         }
     }
 
@@ -241,10 +246,13 @@ impl Board {
         }
         // Later times are not missed yet: jitter may still hold them.
         let until = env.now.saturating_sub(schedule.jitter).max(schedule.next);
-        let intended = match schedule.backlog {
-            Backlog::All => schedule.next,
+        let counts = schedule.most_missed > 0 && schedule.next > schedule.counted;
+        let last = match schedule.backlog {
+            Backlog::All if !counts => schedule.next,
             _ => schedule.last_until(until),
         };
+        let counted = (counts && last > schedule.next).then_some(last);
+        let intended = if counts { schedule.first_of_the_last(last) } else { last };
         let draw = mix(env.draw(0) ^ schedule.last);
         let missed = schedule.backlog == Backlog::Skip && until.saturating_sub(intended) > LATE;
         let live = self.live_child(schedule);
@@ -263,6 +271,7 @@ impl Board {
         };
         let at = schedule.posted_at(next, draw);
         let fired = self.fired(env, schedule, live, (intended, next, at), Some(schedule.at));
+        let fired = Fired { counted, ..fired };
         match self.check_fired(env, schedule, &fired) {
             Ok(()) => Some(fired.into()),
             Err(_) => passes(true),

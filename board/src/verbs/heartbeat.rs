@@ -40,8 +40,20 @@ written! {
 }
 
 impl Board {
+    /// Refuses a job that is in another queue than this one.
+    pub(crate) fn check_is_in(&self, slot: u32, queue: Option<&[u8]>) -> Result<(), Refusal> {
+        let Some(queue) = queue else { return Ok(()) };
+        match self.job(slot).map(|job| self.queue_name(job)) {
+            Ok(other) if other != queue => Err(Refusal::WrongQueue(other.into())),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses more fields than a job may have.
     pub(crate) fn check_meta(&self, slot: u32, meta: &Meta<'_>) -> Result<(), Refusal> {
+        if meta.is_empty() {
+            return Ok(());
+        }
         let fields = meta.iter().map(|(field, _)| &**field);
         match self.extras(slot).map_or(meta.len(), |extras| extras.meta_with(fields)) > META_MOST {
             true => Err(Refusal::Limit("meta fields")),
@@ -50,7 +62,35 @@ impl Board {
     }
 }
 
-impl Report<'_> {
+impl<'a> Report<'a> {
+    /// A report that sets these fields.
+    pub fn of(meta: Meta<'a>) -> Self {
+        Report { meta, ..Report::default() }
+    }
+
+    /// Whether it says nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Report { progress, stage, payload, meta, log } = self;
+        (progress, stage, payload, log) == (&None, &None, &None, &None) && meta.is_empty()
+    }
+
+    /// Writes what the last holder of a job reports with the end of its claim; `taken` as in
+    /// [`Standing::Late`].
+    pub(crate) fn conclude(
+        &self,
+        board: &mut Board,
+        slot: u32,
+        taken: bool,
+        now: i64,
+    ) -> Result<(), ApplyError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !taken);
+        let worker = last.map(|last| last.worker.clone());
+        self.apply(board, slot, worker.as_deref(), false, now)
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         self.progress.is_none_or(|p| p <= 10_000)
     }
@@ -183,6 +223,7 @@ impl Revived {
             attempt,
             cancel: false,
             in_history: true,
+            in_grace: false,
             session: job::Session::None,
             claimed: last.claimed,
             lease: last.lease,
@@ -212,6 +253,7 @@ impl Board {
                 claim.session = job::Session::Carried;
             }
             claim.lease_end = lease_end;
+            claim.in_grace = false;
             claim.worker
         })?;
         self.saw_worker(worker, now);
@@ -228,12 +270,12 @@ impl Board {
         let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(ApplyError)?;
         let number = job.at.get() as u32;
         let claim = claims.get_mut(number).ok_or(ApplyError)?;
-        let key = (claim.ends_at(), job.seq.get());
+        let key = job.lease_key(claim);
         if !self.places.leases.remove(key, slot) {
             return Err(ApplyError);
         }
         let done = change(claim);
-        let key = (claim.ends_at(), job.seq.get());
+        let key = job.lease_key(claim);
         let store = &self.store;
         self.places.leases.insert(key, slot, |s| store.lease_key(s));
         self.wake_at(key.0);

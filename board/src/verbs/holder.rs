@@ -7,6 +7,7 @@ use crate::error::Refusal;
 use crate::job::{End, State};
 use crate::settings::Setting;
 use crate::verbs::cancel::Cancelled;
+use crate::verbs::heartbeat::Report;
 
 /// Takes the place of a worker's name on an ownerless board: means the holder, or nobody.
 pub const ANYBODY: &[u8] = b"*";
@@ -41,6 +42,11 @@ pub trait WorkerVerb<'a> {
 
     /// What it does when the job is to be cancelled.
     fn at_cancel(&self) -> AtCancel<'a>;
+
+    /// What the worker reports besides.
+    fn report(&self) -> Option<&Report<'a>> {
+        None
+    }
 
     /// The effect on a job. `taken` as in [`Standing::Late`].
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal>;
@@ -183,11 +189,19 @@ impl Board {
         speaker: &Speaker<'_>,
         verb: &V,
     ) -> Result<Answer<'a, V::Effect>, Refusal> {
-        let (slot, taken) = match self.standing(env, speaker, Some(V::END))? {
+        let standing = self.standing(env, speaker, Some(V::END))?;
+        if let (Standing::Holds { slot, .. } | Standing::Late { slot, .. }, Some(report)) =
+            (&standing, verb.report())
+        {
+            self.check_meta(*slot, &report.meta)?;
+        }
+        let (slot, taken) = match standing {
             Standing::Holds { slot, cancel: true, taken } => match verb.at_cancel() {
                 AtCancel::Cancel(reason) => {
                     let end = end_of(V::END, taken);
-                    return Ok(Answer::Cancel(Cancelled::at_end(self, env, slot, end, reason)));
+                    let report = verb.report().filter(|report| !report.is_empty()).cloned();
+                    let cancelled = Cancelled::at_end(self, env, slot, end, reason);
+                    return Ok(Answer::Cancel(cancelled.reporting(report)));
                 }
                 AtCancel::Refuse => return Err(Refusal::Cancelled(State::Claimed)),
                 AtCancel::Ignore => (slot, taken),

@@ -42,6 +42,15 @@ impl Validate for Labelled {
 
 impl Labelled {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        let labels = &board.places.labels;
+        let (was, had) = (labels.tracked(self.slot), labels.tags(self.slot));
+        let tags = !had.eq(self.tags.iter().map(|tag| &**tag));
+        let track = (was != self.tracked).then_some(if self.tracked { "track" } else { "untrack" });
+        let changed = || tags.then_some("tags").into_iter().chain(track).collect();
+        // Who follows tracked jobs learns that one is tracked no longer.
+        if was {
+            board.emit_updated(self.slot, changed);
+        }
         board.unindex_labels(self.slot)?;
         board.mark(self.slot, self.tags.iter().map(|tag| &**tag), self.tracked)?;
         board.index_labels(self.slot)?;
@@ -49,6 +58,9 @@ impl Labelled {
             job.extras_mut().modified = now;
             Ok(())
         })?;
+        if !was {
+            board.emit_updated(self.slot, changed);
+        }
         board.touch(self.slot)
     }
 }

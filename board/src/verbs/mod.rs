@@ -54,7 +54,7 @@ pub use days::DaysDropped;
 pub use dead::DeadQueueNamed;
 pub use delete::{Deleted, Forgotten};
 pub use depend::{After, Depend, Depended};
-pub use fail::{Fail, FailAnswer, Failed, Retry};
+pub use fail::{Fail, FailAnswer, Failed, Retry, OWN_KINDS};
 pub use fire::{Fired, LATE};
 pub use flow::{Flow, Node};
 pub use groups::Reviewed;

@@ -175,7 +175,7 @@ impl Board {
     fn take_back(&mut self, slot: u32, retain: i64, now: i64) -> Result<(), ApplyError> {
         match self.claim_of(self.job(slot)?).ok_or(ApplyError)?.cancel {
             true => self.end_job(slot, State::Cancelled, End::Taken, None, retain, now),
-            false => Released { slot }.apply(self, now),
+            false => Released { slot, front: None }.apply(self, now),
         }
     }
 

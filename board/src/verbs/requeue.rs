@@ -55,16 +55,19 @@ impl Validate for Requeued<'_> {
 impl Requeued<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let to = if self.origin { To::Origin } else { self.queue.map_or(To::Same, To::Queue) };
-        let before = board.job(self.slot)?.state;
+        let state = board.job(self.slot)?.state;
         if !board.can_requeue(self.slot, to) {
             return Err(ApplyError);
         }
         let stays_dead = board.stays_dead(self.slot, to);
         board.leave(self.slot)?;
-        if let Some(queue) = board.target(self.slot, to).map(ByteString::from) {
-            board.reclass(self.slot, Some(&queue), None, Options::default())?;
+        let before = board.queue_number(board.job(self.slot)?);
+        let target = board.target(self.slot, to).map(ByteString::from);
+        if let Some(queue) = &target {
+            board.reclass(self.slot, Some(queue), None, Options::default())?;
         }
-        board.happened(self.slot, HistoryKind::Requeued, None, None)?;
+        let moved = board.queue_number(board.job(self.slot)?) != before;
+        board.happened(self.slot, HistoryKind::Requeued, None, target.as_deref().filter(|_| moved))?;
         board.edit(self.slot, |job| {
             job.since = U48::new(now);
             let extras = job.extras_mut();
@@ -92,7 +95,7 @@ impl Requeued<'_> {
             board.arm(self.slot, now)?;
         }
         board.make_ready(self.slot, now)?;
-        board.begin_in_family(self.slot, before, now)
+        board.begin_in_family(self.slot, state, now)
     }
 }
 

@@ -37,6 +37,8 @@ pub struct SetSchedule<'a> {
     pub max: Option<Option<u64>>,
     /// What it does about missed times.
     pub backlog: Option<Backlog>,
+    /// With [`Backlog::All`]: of missed times only this many, the last ones; 0 for each.
+    pub most_missed: u32,
     /// What it does at a time while its last child is live.
     pub overlap: Option<Overlap>,
     /// By how much a child may be late on purpose, ms.
@@ -171,7 +173,9 @@ impl Schedule {
         self.start = set.start.or(self.start);
         self.end = set.end.unwrap_or(self.end);
         self.max = set.max.unwrap_or(self.max);
-        self.backlog = set.backlog.unwrap_or(self.backlog);
+        if let Some(backlog) = set.backlog {
+            (self.backlog, self.most_missed) = (backlog, set.most_missed);
+        }
         self.overlap = set.overlap.unwrap_or(self.overlap);
         self.jitter = set.jitter.unwrap_or(self.jitter);
         self.template.take(&set.child);

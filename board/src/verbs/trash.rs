@@ -1,10 +1,11 @@
 //! Trashing: a worker puts a job aside that nobody should attempt again.
 
 use crate::board::Board;
-use crate::effect::{ApplyError, Validate};
+use crate::effect::{ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::{End, State};
+use crate::verbs::heartbeat::Report;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
 /// A worker's request to trash its job.
@@ -12,6 +13,8 @@ use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 pub struct Trash<'a> {
     /// Why.
     pub reason: Option<&'a [u8]>,
+    /// What else the worker reports: fields.
+    pub report: Report<'a>,
 }
 
 impl<'a> WorkerVerb<'a> for Trash<'a> {
@@ -22,9 +25,13 @@ impl<'a> WorkerVerb<'a> for Trash<'a> {
         AtCancel::Cancel(self.reason)
     }
 
+    fn report(&self) -> Option<&Report<'a>> {
+        Some(&self.report)
+    }
+
     fn decide(&self, board: &Board, env: &Env<'_>, slot: u32, taken: bool) -> Result<Self::Effect, Refusal> {
         let retain = board.retention(State::Trashed, env.rules);
-        Ok(Trashed { slot, reason: self.reason, retain, taken })
+        Ok(Trashed { slot, reason: self.reason, retain, taken, meta: self.report.meta.clone() })
     }
 }
 
@@ -37,6 +44,8 @@ written! {
         3 retain: i64,
         /// Whether the speaker may not be the holder.
         4 taken: bool,
+        /// Fields to set.
+        5 meta: Meta<'a>,
     }
 }
 
@@ -45,6 +54,12 @@ impl Validate for Trashed<'_> {}
 impl Trashed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let end = end_of(End::Trashed, self.taken);
+        if !self.meta.is_empty() {
+            board.edit(self.slot, |job| {
+                job.extras_mut().set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
+                Ok(())
+            })?;
+        }
         board.end_job(self.slot, State::Trashed, end, self.reason, self.retain, now)
     }
 }

@@ -112,6 +112,7 @@ impl Update<'_> {
             board.job_mut(slot)?.priority = priority;
         }
         let options = Options { retries: update.retries, lease: update.lease, ..Options::default() };
+        let before = board.queue_number(board.job(slot)?);
         if update.queue.is_some() || options != Options::default() {
             board.reclass(slot, update.queue, None, options)?;
         }
@@ -138,7 +139,8 @@ impl Update<'_> {
         let report = update.report.clone().unwrap_or_default();
         report.apply(board, slot, None, true, now)?;
         if report.log.is_none() {
-            board.happened(slot, HistoryKind::Updated, None, None)?;
+            let moved = board.queue_number(board.job(slot)?) != before;
+            board.happened(slot, HistoryKind::Updated, None, update.queue.filter(|_| moved))?;
         }
         if !update.unstep.is_empty() {
             board.edit(slot, |job| {
@@ -152,7 +154,28 @@ impl Update<'_> {
         }
         let revision = board.revision() as i64;
         board.job_mut(slot)?.extras_mut().updated = revision;
+        board.emit_updated(slot, || self.named());
         board.touch(slot)
+    }
+
+    /// What it changes, in the words of the command.
+    fn named(&self) -> Vec<&'static str> {
+        let Update { priority, queue, due, retries, lease, report, unstep } = self;
+        let report = report.as_ref();
+        let said = |has: fn(&Report<'_>) -> bool| report.is_some_and(has);
+        let all = [
+            ("priority", priority.is_some()),
+            ("queue", queue.is_some()),
+            ("delay", due.is_some()),
+            ("payload", said(|r| r.payload.is_some())),
+            ("retries", retries.is_some()),
+            ("lease", lease.is_some()),
+            ("meta", said(|r| !r.meta.is_empty())),
+            ("log", said(|r| r.log.is_some())),
+            ("progress", said(|r| r.progress.is_some())),
+            ("unstep", !unstep.is_empty()),
+        ];
+        all.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use board::*;
 
 use crate::site::*;
-use crate::world::World;
+use crate::world::{Done, World};
 
 #[test]
 fn a_completed_job_goes_at_once_or_stays_when_it_has_a_result() {
@@ -199,4 +199,34 @@ fn an_empty_board_weighs_what_it_weighed_before() {
     let (full, after) = round();
     assert!(full > before);
     assert_eq!(after, before);
+}
+
+#[test]
+fn a_job_is_only_completed_in_the_queue_that_is_named() {
+    let mut w = World::default();
+    w.put_with("job", |p| p.queue = Some(b"mails"));
+    let token = Some(w.take_id(ANN, "job"));
+    let speaker = Speaker { worker: ANN, id: b"job", token };
+    let consume = |only_in| Consume { only_in: Some(only_in), retain: Some(60_000), ..Consume::default() };
+    assert_eq!(w.work(&(speaker, consume(b"print"))), Err("WRONGQUEUE mails".into()));
+    let advance = Advance { queue: b"sent", only_in: Some(b"print"), ..Advance::default() };
+    assert_eq!(w.work(&(speaker, advance)), Err("WRONGQUEUE mails".into()));
+    assert_eq!(w.is("job"), Some(Claimed));
+    let meta = vec![pair(b"to", b"ann")];
+    assert_eq!(w.work(&(speaker, Consume { meta, ..consume(b"mails") })), DID);
+    assert_eq!(w.job("job").meta().collect::<Vec<_>>(), [(&b"to"[..], &b"ann"[..])]);
+    // Sent again, it is answered as before, whatever queue it names.
+    assert_eq!(w.work(&(speaker, consume(b"print"))), Ok(Done::Again(Complete)));
+    w.is_valid();
+}
+
+#[test]
+fn a_job_takes_fields_along_to_its_next_queue() {
+    let mut w = World::default();
+    w.put("job");
+    w.take_id(ANN, "job");
+    let advance = Advance { queue: b"next", meta: vec![pair(b"size", b"3")], ..Advance::default() };
+    w.work(&(Speaker { worker: ANN, id: b"job", ..Speaker::default() }, advance)).unwrap();
+    assert_eq!(w.job("job").meta().collect::<Vec<_>>(), [(&b"size"[..], &b"3"[..])]);
+    w.is_valid();
 }

@@ -198,3 +198,91 @@ fn one_named_job_is_settled_whatever_else_is_due() {
     assert_eq!(w.board.count(Failed), 100);
     w.is_valid();
 }
+
+fn report<'a>(field: &'a [u8], value: &'a [u8], log: Option<&'a [u8]>) -> Report<'a> {
+    Report { log, ..Report::of(vec![pair(field, value)]) }
+}
+
+#[test]
+fn a_failure_brings_fields_a_line_and_how_long_its_record_is_kept() {
+    let mut w = World::default();
+    w.put_with("job", |p| p.options.retries = Some(1));
+    let fail = |retain| {
+        let report = report(b"host", b"web-1", Some(b"the trace"));
+        let fail = Fail { kind: b"io", message: b"disk full", retain, report, ..Fail::default() };
+        (Speaker { worker: ANN, id: b"job", ..Speaker::default() }, fail)
+    };
+    w.take_id(ANN, "job");
+    w.work(&fail(Some(5))).unwrap();
+    assert_eq!(w.is("job"), Some(Scheduled));
+    assert_eq!(w.job("job").meta().collect::<Vec<_>>(), [(&b"host"[..], &b"web-1"[..])]);
+    let history = w.job("job").history();
+    let said: Vec<_> =
+        history.iter().map(|e| (e.event.name(), e.message().map(<[u8]>::to_vec), e.last)).collect();
+    assert_eq!(
+        said[2..],
+        [("log", Some(b"the trace".to_vec()), false), ("failed", Some(b"disk full".to_vec()), false),]
+    );
+    assert!(history[2..].iter().all(|entry| entry.worker.as_deref() == Some(ANN)));
+    w.pass(60_000);
+    w.take_id(ANN, "job");
+    w.work(&fail(Some(5))).unwrap();
+    assert_eq!((w.is("job"), w.job("job").history().last().map(|e| e.last)), (Some(Failed), Some(true)));
+    w.pass(5);
+    assert_eq!(w.is("job"), None);
+    w.is_valid();
+}
+
+#[test]
+fn what_a_worker_reports_with_the_end_is_kept_though_the_job_is_cancelled() {
+    let ends: [fn(&mut World); 3] = [
+        |w| {
+            let report = Report { payload: Some(b"half"), ..report(b"at", b"3", Some(b"trace")) };
+            let fail = Fail { kind: b"io", message: b"no", report, ..Fail::default() };
+            w.work(&(Speaker { worker: ANN, id: b"job", ..Speaker::default() }, fail)).unwrap();
+            assert_eq!(w.job("job").payload(), b"half");
+            assert!(w.events("job").contains(&"log"));
+        },
+        |w| {
+            let abandon = Abandon { report: report(b"at", b"3", None), ..Abandon::default() };
+            w.work(&(Speaker { worker: ANN, id: b"job", ..Speaker::default() }, abandon)).unwrap();
+        },
+        |w| {
+            let trash = Trash { report: report(b"at", b"3", None), ..Trash::default() };
+            w.work(&(Speaker { worker: ANN, id: b"job", ..Speaker::default() }, trash)).unwrap();
+        },
+    ];
+    for end in ends {
+        for asked in [true, false] {
+            let mut w = World::default();
+            w.put("job");
+            w.take_id(ANN, "job");
+            if asked {
+                w.cancel(b"job", false).unwrap().unwrap();
+            }
+            end(&mut w);
+            assert_eq!(w.is("job") == Some(Cancelled), asked);
+            assert_eq!(w.job("job").meta().collect::<Vec<_>>(), [(&b"at"[..], &b"3"[..])]);
+            w.reload();
+            w.is_valid();
+        }
+    }
+}
+
+#[test]
+fn too_many_fields_with_the_end_of_a_run_are_refused() {
+    let mut w = World::default();
+    w.put("job");
+    w.take_id(ANN, "job");
+    let names: Vec<[u8; 1]> = (0..65).map(|n| [n]).collect();
+    let meta: Meta<'_> = names.iter().map(|name| pair(name, b"x")).collect();
+    let speaker = Speaker { worker: ANN, id: b"job", ..Speaker::default() };
+    let refused = Err("LIMIT meta fields".to_string());
+    let report = Report::of(meta.clone());
+    assert_eq!(w.work(&(speaker, Fail { kind: b"k", report: report.clone(), ..Fail::default() })), refused);
+    assert_eq!(w.work(&(speaker, Abandon { report: report.clone(), ..Abandon::default() })), refused);
+    assert_eq!(w.work(&(speaker, Trash { report, ..Trash::default() })), refused);
+    assert_eq!(w.work(&(speaker, Consume { meta: meta.clone(), ..Consume::default() })), refused);
+    assert_eq!(w.work(&(speaker, Advance { queue: b"q", meta, ..Advance::default() })), refused);
+    assert_eq!(w.is("job"), Some(Claimed));
+}

@@ -175,3 +175,72 @@ fn a_worker_that_consumes_by_force_is_in_time() {
     assert_eq!(w.is("job"), None);
     w.is_valid();
 }
+
+#[test]
+fn the_end_of_a_lease_is_announced_once_and_the_worker_learns_until_when() {
+    let (mut w, token) = held();
+    let end = w.now + 1_500;
+    w.board.listen(Subscribers { workers: true, ..Subscribers::default() });
+    w.pass(999);
+    assert!(w.board.messages().is_empty());
+    w.pass(1);
+    let messages = w.board.messages();
+    assert_eq!(messages.iter().map(|m| m.kind).collect::<Vec<_>>(), [EventKind::Grace]);
+    assert_eq!(messages[0].worker.as_deref(), Some(ANN));
+    assert!(messages[0].fields.contains(&EventField::Number("until", end)));
+    assert_eq!((w.events("job"), w.job("job").until()), (vec!["posted", "claimed", "grace"], Some(end)));
+    // Neither the rest of the grace nor a copy that loads now announces it again.
+    w.pass(200);
+    w.reload();
+    w.pass(200);
+    assert!(w.board.messages().is_empty());
+    w.is_valid();
+    // A heartbeat ends the grace; the next end of the lease begins another.
+    w.board.listen(Subscribers { workers: true, ..Subscribers::default() });
+    w.beat(ANN, "job", token).unwrap();
+    w.pass(1_000);
+    assert_eq!(w.board.messages().len(), 1);
+    w.pass(500);
+    assert_eq!(
+        (w.is("job"), w.events("job")),
+        (Some(Ready), vec!["posted", "claimed", "grace", "grace", "lapsed",])
+    );
+    w.is_valid();
+}
+
+#[test]
+fn a_grace_that_passed_unseen_is_not_announced() {
+    let (mut w, _) = held();
+    w.pass(1_500);
+    assert_eq!(w.events("job"), ["posted", "claimed", "lapsed"]);
+    let mut w = World::default();
+    w.put_with("job", |p| p.options.lease = Some(1_000));
+    w.take_id(ANN, "job");
+    assert_eq!(w.job("job").until(), w.job("job").deadline());
+    w.pass(1_000);
+    assert_eq!(w.events("job"), ["posted", "claimed", "lapsed"]);
+}
+
+#[test]
+fn a_timeout_in_the_grace_ends_the_run() {
+    let mut w = World::default();
+    w.configure(None, Setting::Grace, Some(500));
+    w.put_with("job", |p| (p.options.lease, p.options.timeout) = (Some(1_000), Some(1_200)));
+    w.take_id(ANN, "job");
+    assert_eq!(w.job("job").until(), Some(w.now + 1_200));
+    w.pass(1_000);
+    w.pass(200);
+    assert_eq!(w.events("job"), ["posted", "claimed", "grace", "timeout"]);
+    w.is_valid();
+}
+
+#[test]
+fn a_job_of_a_registered_worker_is_kept_no_longer_than_the_registration() {
+    let (mut w, _) = held();
+    w.register(&Register { worker: ANN, time: Some(1_100), ..Register::default() }).unwrap();
+    assert_eq!(w.job("job").until(), Some(w.now + 1_100));
+    w.pass(1_000);
+    w.pass(100);
+    assert_eq!((w.is("job"), w.job("job").lapses()), (Some(Ready), 1));
+    w.is_valid();
+}

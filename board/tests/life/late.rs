@@ -252,3 +252,62 @@ fn the_last_lease_that_may_be_lost_fails_the_job() {
     let lapsed = Filters::new([Filter::Lapsed], []);
     assert_eq!(w.board.count_jobs(&lapsed, usize::MAX).unwrap(), 1);
 }
+
+#[test]
+fn a_job_that_lost_a_lease_waits_and_the_wait_doubles() {
+    let mut w = World::default();
+    w.configure(Some(b"default"), Setting::LapseDelay, Some(1_000));
+    w.configure(None, Setting::Jitter, Some(0));
+    w.configure(None, Setting::BackoffMax, Some(3_000));
+    w.put("poison");
+    w.put("healthy");
+    for wait in [1_000, 2_000, 3_000] {
+        w.take_id(ANN, "poison");
+        w.pass(30_000);
+        assert_eq!((w.is("poison"), w.job("poison").due()), (Some(Scheduled), Some(w.now + wait)));
+        // Another job comes first meanwhile.
+        let got = w.take(BOB).unwrap();
+        assert_eq!(got.id, b"healthy");
+        w.gives_back(BOB, "healthy", Some(got.token)).unwrap();
+        w.reload();
+        w.pass(wait);
+        assert_eq!(w.is("poison"), Some(Ready));
+    }
+    assert_eq!(w.job("poison").lapses(), 3);
+    w.is_valid();
+}
+
+#[test]
+fn the_late_worker_still_gets_a_job_back_that_waits_after_its_lapse() {
+    let mut w = World::default();
+    w.configure(None, Setting::LapseDelay, Some(60_000));
+    w.put("job");
+    let token = w.take_id(ANN, "job");
+    w.pass(30_000);
+    assert_eq!(w.is("job"), Some(Scheduled));
+    w.beat(ANN, "job", Some(token)).unwrap();
+    assert_eq!(w.is("job"), Some(Claimed));
+    w.pass(30_000);
+    assert_eq!(w.done(ANN, "job", Some(token)), DID);
+    // What a worker gives back, or an operator takes, does not wait.
+    w.put("other");
+    let token = w.take_id(ANN, "other");
+    w.gives_back(ANN, "other", Some(token)).unwrap();
+    w.take_id(ANN, "other");
+    w.release(b"other").unwrap().unwrap();
+    assert_eq!(w.is("other"), Some(Ready));
+    w.is_valid();
+}
+
+#[test]
+fn it_is_explained_why_a_job_waits_after_a_lapse() {
+    let mut w = World::default();
+    w.configure(None, Setting::LapseDelay, Some(60_000));
+    w.put("job");
+    w.take_id(ANN, "job");
+    w.pass(30_000);
+    let reason = w.explain(b"job").unwrap().reasons.remove(0);
+    assert_eq!(reason.code, "lapse");
+    assert!(reason.details.contains(&("lapses", Detail::Number(1))));
+    assert!(reason.details.contains(&("worker", Detail::Bytes(ANN.to_vec()))));
+}

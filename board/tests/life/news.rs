@@ -162,3 +162,56 @@ fn of_jobs_only_tracked_ones_are_told_when_it_is_said_so() {
     ["a", "b"].iter().for_each(|id| assert!(world.delete(id.as_bytes())));
     assert_eq!(heard(&mut world), ["settings", "deleted"]);
 }
+
+fn changes(world: &mut World) -> Vec<(String, bool, bool)> {
+    let said = |message: &Event| {
+        let changed = message.fields.iter().find_map(|field| match field {
+            EventField::Text("changed", text) => Some(String::from_utf8(text.to_vec()).unwrap()),
+            _ => None,
+        });
+        (changed.unwrap_or_default(), message.tracked, message.public)
+    };
+    let messages = world.board.messages();
+    messages.iter().filter(|message| message.kind == EventKind::Updated).map(said).collect()
+}
+
+#[test]
+fn an_update_says_what_it_changed() {
+    let mut world = World::default();
+    post(&mut world, "a");
+    world.board.listen(all());
+    let report = Some(Report { log: Some(b"looked at"), ..Report::of(vec![pair(b"f", b"v")]) });
+    let update = Update { priority: Some(3), queue: Some(b"other"), report, ..Update::default() };
+    world.update(b"a", &update).unwrap().unwrap();
+    assert_eq!(changes(&mut world), [("priority,queue,meta,log".to_string(), false, true)]);
+    let tag = Label { tag: vec![b"red"], track: Some(true), ..Label::default() };
+    world.label(b"a", &tag).unwrap().unwrap();
+    assert_eq!(changes(&mut world), [("tags,track".to_string(), true, true)]);
+    // Nothing changes, nothing is said.
+    world.label(b"a", &tag).unwrap().unwrap();
+    assert_eq!(changes(&mut world), []);
+}
+
+#[test]
+fn who_follows_tracked_jobs_learns_that_one_is_tracked_no_longer() {
+    let mut world = World::default();
+    post(&mut world, "a");
+    world.board.listen(Subscribers { tracked: true, ..all() });
+    track(&mut world, "a");
+    let label = Label { track: Some(false), ..Label::default() };
+    world.label(b"a", &label).unwrap().unwrap();
+    world.label(b"a", &Label { tag: vec![b"red"], ..Label::default() }).unwrap().unwrap();
+    let told = changes(&mut world);
+    assert_eq!(told, [("track".to_string(), true, true), ("untrack".to_string(), true, true)]);
+}
+
+#[test]
+fn messages_of_tracked_jobs_say_so() {
+    let mut world = World::default();
+    ["a", "b"].iter().for_each(|id| post(&mut world, id));
+    track(&mut world, "b");
+    world.board.listen(all());
+    world.claim(&Claim { worker: b"w", ..Claim::default() }, 2);
+    let tracked: Vec<bool> = world.board.messages().iter().map(|message| message.tracked).collect();
+    assert_eq!(tracked, [false, true]);
+}

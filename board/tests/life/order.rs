@@ -250,3 +250,75 @@ fn what_a_worker_holds_is_found_by_token() {
     assert!(held(&w, tokens[2]).is_empty());
     assert!(held(&w, u64::MAX).is_empty());
 }
+
+/// Three ready jobs and one that ann holds.
+fn a_line() -> World {
+    let mut w = World::default();
+    for id in ["a", "b", "c", "late"] {
+        w.put(id);
+        w.pass(10);
+    }
+    w.take_id(ANN, "late");
+    w
+}
+
+#[test]
+fn a_job_that_is_released_to_the_front_comes_next() {
+    let mut w = a_line();
+    w.release_to(b"late", true).unwrap().unwrap();
+    assert_eq!(w.take_all(BOB), ["late", "a", "b", "c"]);
+    // The first is first already, and a line may be empty.
+    w.release_to(b"b", true).unwrap().unwrap();
+    w.release_to(b"a", true).unwrap().unwrap();
+    w.reload();
+    assert_eq!(w.take_all(BOB), ["a", "b"]);
+    w.is_valid();
+}
+
+#[test]
+fn the_front_is_that_of_its_priority_and_its_group() {
+    let mut w = World::default();
+    for (id, priority, group) in
+        [("high", 1, None), ("a", 0, None), ("other", 0, Some(&b"g"[..])), ("b", 0, None)]
+    {
+        w.put_with(id, |p| (p.priority, p.group) = (Some(priority), group));
+        w.pass(10);
+    }
+    w.take_id(ANN, "b");
+    let other = w.job("other").modified();
+    w.release_to(b"b", true).unwrap().unwrap();
+    let order: Vec<String> = w.take_all(BOB).into_iter().filter(|id| id != "other").collect();
+    assert_eq!(order, ["high", "b", "a"]);
+    assert!(w.job("other").modified() >= other);
+    w.is_valid();
+}
+
+#[test]
+fn the_front_of_ageing_jobs_is_before_all_of_them() {
+    let mut w = World::default();
+    w.configure(None, Setting::Ageing, Some(1_000));
+    for (id, priority) in [("urgent", 50), ("a", 0), ("slow", -50)] {
+        w.put_with(id, |p| p.priority = Some(priority));
+        w.pass(10);
+    }
+    w.take_id(ANN, "slow");
+    w.release_to(b"slow", true).unwrap().unwrap();
+    assert_eq!(w.take_all(BOB), ["slow", "urgent", "a"]);
+    w.is_valid();
+}
+
+#[test]
+fn the_front_makes_no_job_older() {
+    let mut w = World::default();
+    w.put("a");
+    w.pass(500);
+    w.put_with("b", |p| p.options.expire = Some(1_000));
+    w.take_id(ANN, "b");
+    w.pass(400);
+    w.release_to(b"b", true).unwrap().unwrap();
+    w.pass(599);
+    assert_eq!(w.is("b"), Some(Ready));
+    w.pass(1);
+    assert_eq!(w.is("b"), Some(Failed));
+    w.is_valid();
+}

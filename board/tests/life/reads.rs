@@ -53,8 +53,14 @@ fn a_history_tells_what_happened_in_order() {
         ("claimed", ann, None),
     ];
     let history = w.job("job").history();
-    let text = |b: &Option<ByteString>| b.as_ref().map(|b| String::from_utf8(b.to_vec()).unwrap());
-    let got: Vec<_> = history.iter().map(|e| (e.event.name(), text(&e.worker), text(&e.text))).collect();
+    let text = |b: Option<&[u8]>| b.map(|b| String::from_utf8(b.to_vec()).unwrap());
+    let said = |e: &Entry| {
+        e.kind().map_or_else(
+            || text(e.message()),
+            |kind| Some(format!("{}: {}", text(Some(kind)).unwrap(), text(e.message()).unwrap_or_default())),
+        )
+    };
+    let got: Vec<_> = history.iter().map(|e| (e.event.name(), text(e.worker.as_deref()), said(e))).collect();
     let want = want.map(|(event, worker, text)| (event, worker.map(String::from), text.map(String::from)));
     assert_eq!(got, want);
     assert!(history.is_sorted_by_key(|e| e.at));
@@ -73,9 +79,25 @@ fn the_first_and_the_last_entries_of_a_history_stay() {
         let report = Some(Report { log: Some(&line), ..Report::default() });
         w.update(b"job", &Update { report, ..Update::default() }).unwrap().unwrap();
     }
-    let texts: Vec<u8> =
-        w.job("job").history().iter().filter_map(|e| Some(e.text.as_ref()?[0] - b'0')).collect();
+    let texts: Vec<u8> = w.job("job").history().iter().filter_map(|e| Some(e.message()?[0] - b'0')).collect();
     assert_eq!(texts, [0, 17, 18, 19]);
+    w.reload();
+    w.is_valid();
+}
+
+#[test]
+fn an_entry_names_the_queue_to_which_its_job_moved() {
+    let mut w = World::default();
+    w.put("job");
+    w.update(b"job", &Update { queue: Some(b"second"), ..Update::default() }).unwrap().unwrap();
+    w.update(b"job", &Update { queue: Some(b"second"), ..Update::default() }).unwrap().unwrap();
+    w.cancel(b"job", true).unwrap().unwrap();
+    w.requeue(b"job", To::Queue(b"third")).unwrap().unwrap();
+    w.cancel(b"job", true).unwrap().unwrap();
+    w.requeue(b"job", To::Same).unwrap().unwrap();
+    let queues: Vec<_> = w.job("job").history().iter().map(|e| e.queue().map(<[u8]>::to_vec)).collect();
+    let second = Some(b"second".to_vec());
+    assert_eq!(queues, [None, second, None, None, Some(b"third".to_vec()), None, None]);
     w.reload();
     w.is_valid();
 }

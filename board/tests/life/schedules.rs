@@ -350,3 +350,66 @@ fn schedules_survive_a_snapshot_and_go_on_from_there() {
     assert_eq!(w.schedule("s").fired, 3);
     w.is_valid();
 }
+
+#[test]
+fn of_many_missed_times_the_last_few_are_made_up() {
+    for (most, want) in [
+        (2, &[("@s@1", 1_000), ("@s@2", 4_000), ("@s@3", 5_000), ("@s@4", 6_000)][..]),
+        (
+            4,
+            &[
+                ("@s@1", 1_000),
+                ("@s@2", 2_000),
+                ("@s@3", 3_000),
+                ("@s@4", 4_000),
+                ("@s@5", 5_000),
+                ("@s@6", 6_000),
+            ],
+        ),
+        (
+            9,
+            &[
+                ("@s@1", 1_000),
+                ("@s@2", 2_000),
+                ("@s@3", 3_000),
+                ("@s@4", 4_000),
+                ("@s@5", 5_000),
+                ("@s@6", 6_000),
+            ],
+        ),
+    ] {
+        let mut w = World::default();
+        let t0 = w.now;
+        let set = SetSchedule { backlog: Some(Backlog::All), most_missed: most, ..every("s", 1_000) };
+        w.set_schedule(&set).unwrap();
+        w.pass(1_000);
+        w.pass(4_300);
+        w.pass(700);
+        assert_eq!(w.children(t0), row(want), "the last {most}");
+        w.is_valid();
+    }
+}
+
+#[test]
+fn the_missed_times_of_an_expression_are_counted_once() {
+    let mut w = World::default();
+    let cron = Some(When::Cron(b"*/5 * * * *"));
+    let set = SetSchedule { when: cron, backlog: Some(Backlog::All), most_missed: 3, ..same("s") };
+    w.set_schedule(&set).unwrap();
+    let first = w.schedule("s").next;
+    w.now = first + 3_600_000 - 1;
+    // One thing at a time: what is left of the backlog is not cut again, although time goes on.
+    for n in 1..=3 {
+        assert!(w.slice(1));
+        assert_eq!(w.schedule("s").intended, Some(first + 300_000 * (8 + n)));
+        w.commit();
+        w.now += 1;
+        w.reload();
+    }
+    assert_eq!(w.schedule("s").fired, 3);
+    w.now += 300_000;
+    while w.slice(64) {}
+    assert_eq!(w.schedule("s").fired, 5);
+    w.commit();
+    w.is_valid();
+}

@@ -84,7 +84,7 @@ impl World {
         let (kind, message) = (b"io", b"disk full");
         self.work(&(
             Speaker { worker, id: id.as_bytes(), token },
-            Fail { kind, message, retry, payload: None },
+            Fail { kind, message, retry, ..Fail::default() },
         ))
     }
 
@@ -93,7 +93,10 @@ impl World {
     }
 
     pub fn trashes(&mut self, worker: &[u8], id: &str, token: Option<u64>) -> Result<Done, String> {
-        self.work(&(Speaker { worker, id: id.as_bytes(), token }, Trash { reason: Some(b"rubbish") }))
+        self.work(&(
+            Speaker { worker, id: id.as_bytes(), token },
+            Trash { reason: Some(b"rubbish"), ..Trash::default() },
+        ))
     }
 
     pub fn is(&self, id: &str) -> Option<State> {

@@ -112,6 +112,14 @@ pub enum Act {
     },
 }
 
+/// What may come with the end of a claim.
+#[derive(Debug, Clone)]
+pub struct Extra {
+    pub meta: Vec<(u8, u8)>,
+    /// The queue in which the job must be.
+    pub only_in: Option<u8>,
+}
+
 /// Limits and what each costs.
 pub type Named = Vec<(u8, i64)>;
 
@@ -219,6 +227,7 @@ pub enum Command {
         payload: bool,
         force: bool,
         chunk: Option<Written>,
+        extra: Extra,
     },
     Advance {
         who: Who,
@@ -233,6 +242,7 @@ pub enum Command {
         children: Option<OnFailure>,
         chunk: Option<Written>,
         signals: Option<Signals>,
+        extra: Extra,
         price: (Option<i64>, Option<Named>),
     },
     Fail {
@@ -243,6 +253,8 @@ pub enum Command {
         message: bool,
         retry: Retry,
         payload: bool,
+        retain: Option<i64>,
+        extra: Extra,
     },
     Abandon {
         who: Who,
@@ -250,19 +262,21 @@ pub enum Command {
         token: Token,
         delay: Option<i64>,
         reason: bool,
+        extra: Extra,
     },
     Trash {
         who: Who,
         id: Target,
         token: Token,
         reason: bool,
+        extra: Extra,
     },
     Cancel {
         id: Target,
         force: bool,
         by: Option<u8>,
     },
-    Release(Target),
+    Release(Target, bool),
     Requeue {
         id: Target,
         queue: Option<u8>,

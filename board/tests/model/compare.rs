@@ -427,7 +427,7 @@ fn place(job: &Job) -> (usize, (i64, Option<i64>, u64)) {
         State::Trashed,
     ];
     let within = match job.state {
-        State::Claimed => (job.claim_end(), None, job.order),
+        State::Claimed => (job.claim_next(), None, job.order),
         State::Ready => job.rank(),
         State::Scheduled | State::Blocked => (job.due, None, job.order),
         _ => (job.ended, None, job.order),

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::commands::{
-    Act, Change, Command, Key, More, Named, Other, Part, Say, Signals, Talk, Target, Token, Who, Written,
+    Act, Change, Command, Extra, Key, More, Named, Other, Part, Say, Signals, Talk, Target, Token, Who,
+    Written,
 };
 
 fn some_ms() -> impl Strategy<Value = i64> {
@@ -92,6 +93,11 @@ fn signal() -> impl Strategy<Value = Command> {
         .prop_map(|(id, name, value, sender)| Command::Signal { id, name, value, sender })
 }
 
+fn extra() -> impl Strategy<Value = Extra> {
+    let meta = prop_oneof![3 => Just(Vec::new()), 1 => vec((0..3u8, any::<u8>()), 1..3)];
+    (meta, weighted(0.2, 0..4u8)).prop_map(|(meta, only_in)| Extra { meta, only_in })
+}
+
 /// What is named for limits, each once.
 fn named_costs() -> impl Strategy<Value = Named> {
     let some = proptest::sample::subsequence(vec![0u8, 1, 2], 1..=3).prop_shuffle();
@@ -125,9 +131,9 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
                 Command::Step { who, id, token, name, value, lease, replace, chunk }
             }
         ),
-        4 => (named(), any::<[bool; 3]>(), retain, chunk()).prop_map(
-            |((who, id, token), [result, payload, force], retain, chunk)| {
-                Command::Consume { who, id, token, result, retain, payload, force, chunk }
+        4 => (named(), any::<[bool; 3]>(), retain.clone(), chunk(), extra()).prop_map(
+            |((who, id, token), [result, payload, force], retain, chunk, extra)| {
+                Command::Consume { who, id, token, result, retain, payload, force, chunk, extra }
             }
         ),
         3 => (named(), awaited(), weighted(0.4, 0..4u8), any::<bool>()).prop_map(
@@ -138,22 +144,24 @@ fn worker_verbs() -> impl Strategy<Value = Command> {
         3 => (
             named(), 0..4u8, of(1..3u8), weighted(0.3, some_ms()), of(-2..3i32), any::<bool>(),
             (weighted(0.3, edges()), weighted(0.3, on_failure()), weighted(0.2, signals())),
-            (chunk(), (weighted(0.2, 1..5i64), weighted(0.2, named_costs()))),
+            ((chunk(), extra()), (weighted(0.2, 1..5i64), weighted(0.2, named_costs()))),
         ).prop_map(
-            |((who, id, token), queue, name, delay, priority, payload, (after, children, signals), (chunk, price))| {
+            |((who, id, token), queue, name, delay, priority, payload, (after, children, signals), ((chunk, extra), price))| {
                 Command::Advance {
-                    who, id, token, queue, name, delay, priority, payload, after, children, chunk, signals, price,
+                    who, id, token, queue, name, delay, priority, payload, after, children, chunk, signals, extra, price,
                 }
             }
         ),
-        4 => (named(), 0..3u8, any::<[bool; 2]>(), retry).prop_map(
-            |((who, id, token), kind, [message, payload], retry)| {
-                Command::Fail { who, id, token, kind, message, retry, payload }
+        4 => (named(), 0..3u8, any::<[bool; 2]>(), retry, retain, extra()).prop_map(
+            |((who, id, token), kind, [message, payload], retry, retain, extra)| {
+                Command::Fail { who, id, token, kind, message, retry, payload, retain, extra }
             }
         ),
-        2 => (named(), of(some_ms()), any::<bool>())
-            .prop_map(|((who, id, token), delay, reason)| Command::Abandon { who, id, token, delay, reason }),
-        1 => (named(), any::<bool>()).prop_map(|((who, id, token), reason)| Command::Trash { who, id, token, reason }),
+        2 => (named(), of(some_ms()), any::<bool>(), extra()).prop_map(
+            |((who, id, token), delay, reason, extra)| Command::Abandon { who, id, token, delay, reason, extra }
+        ),
+        1 => (named(), any::<bool>(), extra())
+            .prop_map(|((who, id, token), reason, extra)| Command::Trash { who, id, token, reason, extra }),
     ]
 }
 
@@ -170,7 +178,7 @@ fn operator_verbs() -> impl Strategy<Value = Command> {
         3 => label.prop_map(|(id, tag, untag, track)| Command::Label { id, tag, untag, track }),
         2 => (states().prop_flat_map(target), any::<bool>(), weighted(0.2, 0..3u8))
             .prop_map(|(id, force, by)| Command::Cancel { id, force, by }),
-        1 => target(State::Claimed).prop_map(Command::Release),
+        1 => (target(State::Claimed), any::<bool>()).prop_map(|(id, front)| Command::Release(id, front)),
         2 => (ends().prop_flat_map(target), of(0..5u8), any::<bool>())
             .prop_map(|(id, queue, fresh)| Command::Requeue { id, queue, fresh }),
         1 => (waits().prop_flat_map(target), any::<bool>())
@@ -273,7 +281,11 @@ fn settings() -> impl Strategy<Value = Command> {
     });
     let ages = (of(0..4u8), weighted(0.7, prop_oneof![1..300i64, Just(MOST)]))
         .prop_map(|(queue, value)| Command::Configure { queue, setting: Setting::Ageing, value });
-    let graces = (of(0..4u8), select(&[Setting::Grace, Setting::CancelGrace][..]), weighted(0.7, 0..600i64))
+    let graces = (
+        of(0..4u8),
+        select(&[Setting::Grace, Setting::CancelGrace, Setting::LapseDelay][..]),
+        weighted(0.7, 0..600i64),
+    )
         .prop_map(|(queue, setting, value)| Command::Configure { queue, setting, value });
     let ownerless = weighted(0.8, 0..=1i64).prop_map(|value| Command::Configure {
         queue: None,
@@ -549,7 +561,7 @@ fn schedules() -> impl Strategy<Value = Command> {
     ];
     let bounds = (weighted(0.2, -3_000..3_000i64), weighted(0.2, -1..20_000i64), weighted(0.2, 0..6u64));
     let ways = (
-        of(0..3u8),
+        of(0..6u8),
         of(0..3u8),
         weighted(0.3, 0..3_000i64),
         weighted(0.2, some_ms()),

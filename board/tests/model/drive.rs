@@ -337,7 +337,7 @@ impl Pair {
                 let signal = signal(*name, *value, *sender);
                 same("signal", self.world.signal(&id, &signal), self.model.signal(&id, &signal))
             }
-            Command::Consume { who, id, token, result, retain, payload, force, chunk } => {
+            Command::Consume { who, id, token, result, retain, payload, force, chunk, extra } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let result = result.then_some(TEXTS[2]);
                 let payload = payload.then_some(TEXTS[3]);
@@ -349,6 +349,8 @@ impl Pair {
                         payload,
                         force: *force,
                         output: self.chunk(&id, chunk),
+                        meta: pairs(&extra.meta),
+                        only_in: extra.only_in.map(|n| QUEUES[n as usize]),
                     },
                 );
                 same("consume", self.world.work(&consume), self.model.consume(&consume))
@@ -366,6 +368,7 @@ impl Pair {
                 children,
                 chunk,
                 signals,
+                extra,
                 price,
             } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
@@ -382,37 +385,46 @@ impl Pair {
                         after: after(&edges, *children, false),
                         output: self.chunk(&id, chunk),
                         gate: gated(signals),
+                        meta: pairs(&extra.meta),
+                        only_in: extra.only_in.map(|n| QUEUES[n as usize]),
                         cost: price.0,
                         costs: self.costs(&price.1),
                     },
                 );
                 same("advance", self.world.work(&advance), self.model.advance(&advance))
             }
-            Command::Fail { who, id, token, kind, message, retry, payload } => {
+            Command::Fail { who, id, token, kind, message, retry, payload, retain, extra } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let message = if *message { TEXTS[2] } else { b"" };
                 let payload = payload.then_some(TEXTS[3]);
                 let kind = NAMES[1 + *kind as usize];
+                let report = Report {
+                    payload,
+                    log: extra.only_in.map(|_| TEXTS[2]),
+                    ..Report::of(pairs(&extra.meta))
+                };
                 let fail = (
                     Speaker { worker: &worker, id: &id, token },
-                    Fail { kind, message, retry: *retry, payload },
+                    Fail { kind, message, retry: *retry, retain: *retain, report },
                 );
                 let got = self.world.work(&fail);
                 let board = &self.world.board;
                 let want = self.model.fail(&fail, &|id| board.record_of(board.find(id)?)?.due());
                 same("fail", got, want)
             }
-            Command::Abandon { who, id, token, delay, reason } => {
+            Command::Abandon { who, id, token, delay, reason, extra } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let reason = reason.then_some(TEXTS[2]);
+                let report = Report::of(pairs(&extra.meta));
                 let abandon =
-                    (Speaker { worker: &worker, id: &id, token }, Abandon { delay: *delay, reason });
+                    (Speaker { worker: &worker, id: &id, token }, Abandon { delay: *delay, reason, report });
                 same("abandon", self.world.work(&abandon), self.model.abandon(&abandon))
             }
-            Command::Trash { who, id, token, reason } => {
+            Command::Trash { who, id, token, reason, extra } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
                 let reason = reason.then_some(TEXTS[2]);
-                let trash = (Speaker { worker: &worker, id: &id, token }, Trash { reason });
+                let report = Report::of(pairs(&extra.meta));
+                let trash = (Speaker { worker: &worker, id: &id, token }, Trash { reason, report });
                 same("trash", self.world.work(&trash), self.model.trash(&trash))
             }
             Command::Cancel { id, force, by } => {
@@ -421,9 +433,9 @@ impl Pair {
                 let got = self.world.cancel_by(&id, *force, by);
                 same("cancel", got, self.model.cancel(&id, *force, by))
             }
-            Command::Release(id) => {
+            Command::Release(id, front) => {
                 let id = self.named(id)?;
-                same("release", self.world.release(&id), self.model.release(&id))
+                same("release", self.world.release_to(&id, *front), self.model.release_to(&id, *front))
             }
             Command::Requeue { id, queue, fresh } => {
                 let id = self.named(id)?;
@@ -598,7 +610,9 @@ impl Pair {
             Command::Deregister { worker, slice } => {
                 let worker = WORKERS[*worker as usize];
                 let got = self.world.deregister(worker, *slice);
-                same("deregister", got, self.model.deregister(worker, *slice))
+                let board = &self.world.board;
+                let due = |id: &[u8]| board.record_of(board.find(id)?)?.due();
+                same("deregister", got, self.model.deregister(worker, *slice, &due))
             }
             Command::Quiet(worker, quiet) => {
                 let worker = WORKERS[*worker as usize];
@@ -854,7 +868,9 @@ impl Pair {
             (_, Some(n), _) => *n == 2,
             (.., old) => old.is_some_and(|s| s.every >= 1_000_000 || (s.every == 0 && s.cron == 2)),
         };
-        let backlog = backlog.and_then(|n| Backlog::try_from(n).ok());
+        // Behind the words: the last two, three or seven.
+        let most_missed = backlog.filter(|n| few && *n > 2).map_or(0, |n| [2, 3, 7][n as usize - 3]);
+        let backlog = backlog.and_then(|n| Backlog::try_from(n.min(2)).ok());
         let backlog =
             if few { backlog } else { backlog.filter(|b| *b != Backlog::All).or(Some(Backlog::One)) };
         let cron = cron.map(|n| When::Cron(schedules::CRONS[n as usize].0));
@@ -865,6 +881,7 @@ impl Pair {
             end: end.map(|ms| (ms >= 0).then_some(self.world.now + ms)),
             max: max.map(|n| (n > 0).then_some(n)),
             backlog,
+            most_missed,
             overlap: overlap.and_then(|n| Overlap::try_from(n).ok()),
             jitter: *jitter,
             delay: *delay,

@@ -23,6 +23,7 @@ impl Model {
         let way = job.past.as_ref().map(|past| past.way);
         match way {
             Some(Way::Failed | Way::TimedOut) => "retry".into(),
+            Some(Way::Lapsed) => "lapse".into(),
             _ => "delayed".into(),
         }
     }

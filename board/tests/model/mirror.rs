@@ -57,15 +57,23 @@ fn number(message: &Event, name: &str) -> Option<i64> {
 pub fn hear_of_tracked(all: &[Event], heard: Vec<Event>, mut tracked: BTreeSet<Bytes>) -> Result<(), String> {
     let mut want = Vec::new();
     for message in all {
-        let followed = message.id.as_ref().is_none_or(|id| tracked.contains(&id.borrowed().to_vec()));
+        let changes = |word: &str| {
+            let Some(EventField::Text(_, text)) = message.fields.get(1) else { return false };
+            message.kind == EventKind::Updated
+                && text.split(|byte| *byte == b',').any(|one| one == word.as_bytes())
+        };
+        let id = message.id.as_ref().map(|id| id.borrowed().to_vec());
+        tracked.extend(id.clone().filter(|_| changes("track")));
+        let followed = id.as_ref().is_none_or(|id| tracked.contains(id));
+        same("it says whether it is tracked", message.tracked, followed && id.is_some())?;
         let public = followed && message.public;
         if public || message.kind.for_worker() {
             want.push(Event { public, ..message.clone() });
         }
         let gone =
             message.kind == EventKind::Deleted || message.fields.contains(&EventField::Flag("kept", false));
-        if let Some(id) = message.id.as_ref().filter(|_| gone) {
-            tracked.remove(&id.borrowed().to_vec());
+        if let Some(id) = id.filter(|_| gone || changes("untrack")) {
+            tracked.remove(&id);
         }
     }
     same("what is heard of tracked jobs", heard, want)
@@ -205,7 +213,8 @@ impl Mirror {
                 Heard::Waits
             }
             EventKind::Cancel => return same("who is asked to stop holds", held, token),
-            EventKind::Progress | EventKind::Signalled => return Ok(()),
+            EventKind::Grace => return same("who is in the grace holds", held, token),
+            EventKind::Progress | EventKind::Signalled | EventKind::Updated => return Ok(()),
             EventKind::Retried | EventKind::Abandoned | EventKind::Advanced | EventKind::Dead => Heard::Waits,
             EventKind::Awaiting => Heard::Waits,
             EventKind::Completed => Heard::Ended(State::Complete),

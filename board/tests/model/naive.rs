@@ -45,6 +45,8 @@ pub struct Hold {
     pub run_end: i64,
     pub grace: i64,
     pub cancel_end: i64,
+    /// Its lease has ended, and its grace has begun.
+    pub in_grace: bool,
     /// Ends with a connection: 1; its connection has closed: 2.
     pub session: u8,
     pub connection: Option<u64>,
@@ -173,6 +175,14 @@ impl Job {
         self.hold.as_ref().map_or(NEVER, |h| h.lapses_at().min(h.run_end).min(h.cancel_end))
     }
 
+    /// When its grace begins or its claim ends.
+    pub fn claim_next(&self) -> i64 {
+        match &self.hold {
+            Some(hold) if !hold.in_grace => self.deadline(),
+            _ => self.claim_end(),
+        }
+    }
+
     pub fn expires(&self) -> i64 {
         match (self.options.expire, self.since) {
             (Some(ms), Some(since)) if ms > 0 && self.origin.is_none() => since + self.idle + ms,
@@ -185,7 +195,7 @@ impl Job {
         match self.state {
             State::Scheduled => self.due,
             State::Ready => self.expires(),
-            State::Claimed => self.claim_end(),
+            State::Claimed => self.claim_next(),
             State::Blocked => self.wait.as_ref().map_or(NEVER, Wait::until),
             _ if self.pinned => NEVER,
             _ => self.drop_at,
@@ -531,6 +541,7 @@ impl Model {
         kind: &[u8],
         message: &[u8],
         retry: Option<Option<i64>>,
+        retain: Option<i64>,
         draw: Draw,
     ) {
         let job = &self.jobs[at];
@@ -562,12 +573,12 @@ impl Model {
                 self.note_at(at, Tally::Retried);
                 self.wait(at, due);
             }
-            None => self.dies(at),
+            None => self.dies(at, retain),
         }
     }
 
     /// It fails for good: it moves to the dead queue, or ends.
-    fn dies(&mut self, at: usize) {
+    fn dies(&mut self, at: usize, retain: Option<i64>) {
         let now = self.now;
         let job = &self.jobs[at];
         let dead = self.dead.get(&job.queue).filter(|_| job.origin.is_none()).cloned();
@@ -575,7 +586,7 @@ impl Model {
             self.check_queues(&[dead]).is_ok() && self.has_room(dead, job.group.as_deref(), Some(at)).is_ok()
         };
         let Some(dead) = dead.filter(room) else {
-            return self.end(at, State::Failed, self.retention(State::Failed));
+            return self.end(at, State::Failed, retain.unwrap_or(self.retention(State::Failed)));
         };
         self.note_at(at, Tally::Failed);
         self.free_key(at);
@@ -677,7 +688,7 @@ impl Model {
         if self.disconnect(n, draw) {
             return true;
         }
-        if self.depart_some(n) {
+        if self.depart_some(n, draw) {
             return true;
         }
         for line in 0..5 {
@@ -758,7 +769,7 @@ impl Model {
                 let job = &mut self.jobs[at];
                 job.kind = Some(b"expired".to_vec());
                 job.message = None;
-                self.dies(at);
+                self.dies(at, None);
             }
             State::Claimed => self.claim_ends(at, draw),
             State::Blocked if self.untold(&self.jobs[at]) => self.resolve_one(at),
@@ -780,6 +791,11 @@ impl Model {
             self.end_claim(at, Way::Abandoned);
             self.jobs[at].reason = reason.map(<[u8]>::to_vec);
             return self.ready(at, self.now);
+        }
+        let lease_is_over = !hold.in_grace && hold.lease_end <= self.now;
+        if goes.is_none() && lease_is_over && self.jobs[at].claim_end() > self.now {
+            self.jobs[at].hold.as_mut().unwrap().in_grace = true;
+            return;
         }
         let timeout = goes.is_none() && hold.run_end <= hold.lapses_at();
         let called_off = goes.is_none() && hold.cancel_end <= hold.run_end.min(hold.lapses_at());
@@ -803,7 +819,7 @@ impl Model {
             return self.end(at, State::Cancelled, self.retention(State::Cancelled));
         }
         if timeout {
-            return self.failure(at, b"timeout", b"", None, draw);
+            return self.failure(at, b"timeout", b"", None, None, draw);
         }
         let job = &self.jobs[at];
         let most = self.job_rule(job, job.options.lapses, Setting::Lapses);
@@ -812,8 +828,26 @@ impl Model {
         if most >= 0 && job.lapses > most {
             job.kind = Some(b"lapsed".to_vec());
             job.message = None;
-            return self.dies(at);
+            return self.dies(at, None);
         }
-        self.ready(at, self.now);
+        let due = self.after_lapse(at, draw);
+        self.wait(at, due);
+    }
+
+    /// When a job that lost a lease may be claimed again: drawn at random around a wait that doubles.
+    fn after_lapse(&self, at: usize, draw: Draw) -> i64 {
+        let job = &self.jobs[at];
+        let base = self.queue_rule(&job.queue, Setting::LapseDelay);
+        if base == 0 {
+            return self.now;
+        }
+        let (_, max) = job.options.backoff.unzip();
+        let max = self.job_rule(job, max, Setting::BackoffMax).max(base);
+        let pause = (1..job.lapses).fold(base, |p, _| p.saturating_mul(2).min(1 << 50)).min(max);
+        let span = pause * self.job_rule(job, job.options.jitter, Setting::Jitter) / 100;
+        let due = draw(&job.id).unwrap_or(self.now);
+        let range = self.now + pause - span..=self.now + pause + span;
+        assert!(range.contains(&due), "claimed again at {due}, not within {range:?}");
+        due
     }
 }

@@ -52,16 +52,42 @@ impl Model {
     }
 
     pub fn release(&mut self, id: &[u8]) -> Option<Result<(), String>> {
+        self.release_to(id, false)
+    }
+
+    /// Takes a job back; with `front` it comes before all ready jobs of its queue and group with its priority.
+    pub fn release_to(&mut self, id: &[u8], front: bool) -> Option<Result<(), String>> {
         let at = self.at(id)?;
         if self.jobs[at].hold.is_none() {
             return Some(Err(format!("NOTCLAIMED {}", self.jobs[at].state.name())));
         }
-        if !self.cancelled(at, Way::Taken, None) {
+        if !self.cancelled(at, Way::Taken, None, &board::Report::default()) {
             self.note_at(at, Tally::Released);
             self.end_claim(at, Way::Taken);
+            if front {
+                self.goes_first(at);
+            }
             self.ready(at, self.now);
         }
         Some(Ok(()))
+    }
+
+    fn goes_first(&mut self, at: usize) {
+        let job = &self.jobs[at];
+        let beside = |other: &&Job| {
+            other.state == State::Ready
+                && (&other.queue, &other.group) == (&job.queue, &job.group)
+                && other.level() == job.level()
+        };
+        let Some(first) = self.jobs.iter().filter(beside).map(Job::rank).min() else { return };
+        if first > job.rank() {
+            return;
+        }
+        let earlier = job.rank().1.unwrap() - first.1.unwrap() + 1;
+        let job = &mut self.jobs[at];
+        let since = job.since.unwrap();
+        job.since = Some((since - earlier).max(0));
+        job.idle += since - (since - earlier).max(0);
     }
 
     pub fn requeue(&mut self, id: &[u8], requeue: &Requeue<'_>) -> Option<Result<(), String>> {

@@ -76,7 +76,7 @@ impl Model {
         let first = self.pauses.iter().find_map(|(place, p)| Some((place.clone(), p.release?)));
         let Some((place, from)) = first else { return false };
         let running = self.jobs.iter().filter(|j| j.state == State::Claimed);
-        let mut after: Vec<_> = running.map(|j| ((j.claim_end(), j.order), j.id.clone())).collect();
+        let mut after: Vec<_> = running.map(|j| ((j.claim_next(), j.order), j.id.clone())).collect();
         after.retain(|(key, _)| *key >= from);
         after.sort();
         let (mut taken, mut next) = (0, (0, 0));

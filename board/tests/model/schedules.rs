@@ -44,6 +44,10 @@ pub struct Schedule {
     pub gate: Option<board::Gate>,
     pub costs: std::collections::BTreeMap<Bytes, i64>,
     pub refused: u64,
+    /// Of missed times only the last so many; 0 for each.
+    pub most_missed: usize,
+    /// Missed times up to this one have been counted.
+    pub counted: i64,
 }
 
 impl Schedule {
@@ -122,7 +126,9 @@ impl Model {
         s.start = set.start.or(s.start);
         s.end = set.end.unwrap_or(s.end);
         s.max = set.max.unwrap_or(s.max);
-        s.backlog = set.backlog.unwrap_or(s.backlog);
+        if let Some(backlog) = set.backlog {
+            (s.backlog, s.most_missed) = (backlog, set.most_missed as usize);
+        }
         s.overlap = set.overlap.unwrap_or(s.overlap);
         s.jitter = set.jitter.unwrap_or(s.jitter);
         let child = &set.child;
@@ -188,6 +194,15 @@ impl Model {
         while s.backlog != Backlog::All && s.first(intended + 1) <= until {
             intended = s.first(intended + 1);
         }
+        let mut counted = s.counted;
+        if s.most_missed > 0 && s.next > s.counted {
+            let mut times = vec![s.next];
+            while s.first(times[times.len() - 1] + 1) <= until {
+                times.push(s.first(times[times.len() - 1] + 1));
+            }
+            intended = times[times.len().saturating_sub(s.most_missed)];
+            counted = if times.len() > 1 { times[times.len() - 1] } else { counted };
+        }
         let missed = s.backlog == Backlog::Skip && until - intended > LATE;
         let overlaps = s.overlap == Overlap::Skip && self.live(&s).is_some();
         let refused = !missed && !overlaps && self.is_refused(&s);
@@ -199,6 +214,7 @@ impl Model {
         }
         let next = s.first(if passes { until.max(intended) } else { intended } + 1);
         let s = self.schedule(&s.id).unwrap();
+        s.counted = if passes { s.counted } else { counted };
         s.refused += u64::from(refused);
         s.set_next(next);
         true

@@ -205,7 +205,7 @@ impl Model {
         }
         self.check_say(at)?;
         self.say(at);
-        if self.cancelled(at, way, None) {
+        if self.cancelled(at, way, None, &board::Report::default()) {
             return Ok(Waited::State(State::Cancelled));
         }
         self.count_run(at);

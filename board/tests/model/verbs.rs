@@ -207,6 +207,7 @@ impl Model {
             run_end: if timeout > 0 { self.now + timeout } else { NEVER },
             grace: self.queue_rule(&job.queue, Setting::Grace),
             cancel_end: NEVER,
+            in_grace: false,
             session: 0,
             connection: None,
         };
@@ -386,7 +387,8 @@ impl Model {
             job.idle += (now - from).max(0);
         }
         job.state = State::Claimed;
-        job.hold = job.past.take().map(|p| Hold { grace, session: 0, connection: None, ..p.hold });
+        job.hold =
+            job.past.take().map(|p| Hold { grace, in_grace: false, session: 0, connection: None, ..p.hold });
         Ok(at)
     }
 
@@ -396,6 +398,7 @@ impl Model {
         let hold = job.hold.as_mut().unwrap();
         hold.lease = lease.unwrap_or(hold.lease);
         hold.lease_end = self.now + hold.lease;
+        hold.in_grace = false;
         hold.session = hold.session.min(1);
         let cancel = hold.cancel;
         (job.deadline(), cancel)
@@ -478,6 +481,7 @@ impl Model {
         };
         let retain = self.jobs[at].options.retain.unwrap_or_else(|| self.board_rule(setting));
         let retain = consume.retain.unwrap_or(retain);
+        self.is_in(at, consume.only_in)?;
         let text = self.to_write(at, &consume.output)?;
         self.check_say(at)?;
         self.say(at);
@@ -489,6 +493,7 @@ impl Model {
         if let Some(payload) = consume.payload {
             job.payload = payload.to_vec();
         }
+        set_meta(job, &consume.meta);
         self.end(at, State::Complete, retain);
         Ok(Done::Did)
     }
@@ -501,6 +506,7 @@ impl Model {
         if self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel) {
             return Err("CANCELLED cancel was requested".into());
         }
+        self.is_in(at, advance.only_in)?;
         self.check_queues(&[advance.queue])?;
         let returns = self.jobs[at].origin.is_some();
         if let Some(unique) = self.jobs[at].unique.clone().filter(|_| returns) {
@@ -523,6 +529,7 @@ impl Model {
         job.name = advance.name.map_or(job.name.clone(), <[u8]>::to_vec);
         job.priority = advance.priority.unwrap_or(job.priority);
         job.payload = advance.payload.map_or(job.payload.clone(), <[u8]>::to_vec);
+        set_meta(job, &advance.meta);
         (job.attempt, job.fails, job.lapses, job.idle, job.idle_from) = (0, 0, 0, 0, None);
         (job.kind, job.message, job.stage, job.reason, job.progress) = (None, None, None, None, None);
         job.steps.clear();
@@ -554,10 +561,20 @@ impl Model {
         Ok(Done::Did)
     }
 
+    fn is_in(&self, at: usize, queue: Option<&[u8]>) -> Result<(), String> {
+        match queue {
+            Some(queue) if self.jobs[at].queue != queue => {
+                Err(format!("WRONGQUEUE {}", shown(&self.jobs[at].queue)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A claim whose holder was asked to stop ends in a cancel.
-    pub fn cancelled(&mut self, at: usize, way: Way, reason: Option<&[u8]>) -> bool {
+    pub fn cancelled(&mut self, at: usize, way: Way, reason: Option<&[u8]>, report: &Report<'_>) -> bool {
         let asked = self.jobs[at].hold.as_ref().is_some_and(|h| h.cancel);
         if asked {
+            told(&mut self.jobs[at], report, false);
             self.call_off(at, way, reason);
         }
         asked
@@ -583,20 +600,18 @@ impl Model {
         };
         self.check_say(at)?;
         self.say(at);
-        if self.cancelled(at, way, Some(fail.message)) {
+        if self.cancelled(at, way, Some(fail.message), &fail.report) {
             return Ok(Done::Did);
         }
         self.count_run(at);
         self.end_claim(at, way);
-        if let Some(payload) = fail.payload {
-            self.jobs[at].payload = payload.to_vec();
-        }
+        told(&mut self.jobs[at], &fail.report, false);
         let retry = match fail.retry {
             Retry::Policy => None,
             Retry::After(ms) => Some(Some(ms)),
             Retry::No => Some(None),
         };
-        self.failure(at, fail.kind, fail.message, retry, draw);
+        self.failure(at, fail.kind, fail.message, retry, fail.retain, draw);
         Ok(Done::Did)
     }
 
@@ -612,13 +627,14 @@ impl Model {
         };
         self.check_say(at)?;
         self.say(at);
-        if self.cancelled(at, way, abandon.reason) {
+        if self.cancelled(at, way, abandon.reason, &abandon.report) {
             return Ok(Done::Did);
         }
         self.count_run(at);
         self.note_at(at, Tally::Abandoned);
         self.end_claim(at, way);
         self.jobs[at].reason = abandon.reason.map(<[u8]>::to_vec);
+        told(&mut self.jobs[at], &abandon.report, false);
         self.wait(at, self.now + abandon.delay.unwrap_or(0));
         Ok(Done::Did)
     }
@@ -632,12 +648,13 @@ impl Model {
         };
         self.check_say(at)?;
         self.say(at);
-        if self.cancelled(at, way, trash.reason) {
+        if self.cancelled(at, way, trash.reason, &trash.report) {
             return Ok(Done::Did);
         }
         self.count_run(at);
         self.end_claim(at, way);
         self.jobs[at].reason = trash.reason.map(<[u8]>::to_vec);
+        told(&mut self.jobs[at], &trash.report, false);
         self.end(at, State::Trashed, self.retention(State::Trashed));
         Ok(Done::Did)
     }

@@ -95,12 +95,12 @@ impl Model {
         }
     }
 
-    pub fn deregister(&mut self, worker: &[u8], slice: u32) -> bool {
+    pub fn deregister(&mut self, worker: &[u8], slice: u32, draw: Draw) -> bool {
         let known = self.workers.known.contains_key(worker);
         if known {
             self.depart(worker, false);
             let now = if self.hold > self.now { 0 } else { self.now };
-            self.step_workers(now, slice);
+            self.step_workers(now, slice, draw);
         }
         known
     }
@@ -130,14 +130,14 @@ impl Model {
     }
 
     /// Ends registrations, and claims of workers that have gone.
-    pub fn depart_some(&mut self, n: u32) -> bool {
+    pub fn depart_some(&mut self, n: u32, draw: Draw) -> bool {
         let until = if self.hold > self.now { 0 } else { self.now };
         let some = self.lapsing(until).is_some() || !self.workers.gone.is_empty();
-        self.step_workers(until, n);
+        self.step_workers(until, n, draw);
         some
     }
 
-    fn step_workers(&mut self, until: i64, n: u32) {
+    fn step_workers(&mut self, until: i64, n: u32, draw: Draw) {
         for _ in 0..n {
             if let Some(name) = self.lapsing(until) {
                 self.depart(&name, true);
@@ -145,7 +145,7 @@ impl Model {
             }
             let Some((name, (token, _))) = self.workers.gone.first_key_value() else { return };
             match self.first_claim(name, *token) {
-                Some(at) => self.claim_ends(at, &|_| unreachable!()),
+                Some(at) => self.claim_ends(at, draw),
                 None => {
                     let name = name.clone();
                     self.workers.gone.remove(&name);
@@ -162,12 +162,12 @@ impl Model {
         }
     }
 
-    /// When a claimed job's claim ends, with its worker if that goes first; 0 when it has gone.
+    /// When a claimed job's grace begins or its claim ends, with its worker if that goes first; 0 when it has gone.
     pub fn claim_end_of(&self, job: &Job) -> i64 {
         let Some(hold) = &job.hold else { return NEVER };
         match self.workers.gone.get(&hold.worker) {
             Some((token, _)) if hold.token <= *token => 0,
-            _ => job.claim_end().min(self.workers.until(&hold.worker)),
+            _ => job.claim_next().min(self.workers.until(&hold.worker)),
         }
     }
 }

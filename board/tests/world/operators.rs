@@ -59,10 +59,15 @@ impl World {
     }
 
     pub fn release(&mut self, id: &[u8]) -> Option<Result<(), String>> {
+        self.release_to(id, false)
+    }
+
+    /// Releases a job, perhaps to the front of its priority.
+    pub fn release_to(&mut self, id: &[u8], front: bool) -> Option<Result<(), String>> {
         let slot = self.named(id)?;
         let rules = self.rules.clone();
         let env = self.env(&rules);
-        let decided = self.board.release(&env, slot);
+        let decided = self.board.release(&env, slot, front);
         self.operated(decided)
     }
 
@@ -132,7 +137,7 @@ impl World {
                     CancelAnswer::Cancelled(effect) | CancelAnswer::Requested(effect) => self.act(effect),
                     CancelAnswer::Already => panic!("already cancelled"),
                 },
-                Operation::Release => self.act(self.board.release(&env, slot).unwrap()),
+                Operation::Release => self.act(self.board.release(&env, slot, false).unwrap()),
                 Operation::Requeue(requeue) => self.act(self.board.requeue(&env, slot, &requeue).unwrap()),
                 // One that was kept for another alone has gone with it.
                 Operation::Delete if self.board.seq(slot) != seq => {}

@@ -14,7 +14,7 @@ const TARGET = here('../src/generated.ts');
 /** Words that calls carry as arguments of a method, and not as options; and PACKED, whose string the package does not read. */
 const POSITIONAL = new Set(['PACKED', 'WHERE', 'ALL', 'TOKENS', 'IDS', 'NODE', 'JOBS', 'HELP', 'SET', 'NOT', 'CHILDREN', 'RESULTS']);
 /** Options that have a shape of their own in src/words.ts. */
-const SPECIAL = { BACKOFF: 'backoff', AFTER: 'after', CLAIM: 'claim', OUTPUT: 'chunk', PAUSE: 'rest' };
+const SPECIAL = { IF: 'only', BACKOFF: 'backoff', AFTER: 'after', CLAIM: 'claim', OUTPUT: 'chunk', PAUSE: 'rest' };
 /** What an argument of this name is. */
 const SHAPES = {
   ms: 'duration',
@@ -40,6 +40,7 @@ const TYPES = {
   text: 'string',
   list: 'readonly string[]',
   map: 'Readonly<Record<string, string | number | boolean>>',
+  only: 'Only',
   backoff: 'Backoff',
   after: 'After',
   claim: 'ClaimOptions',
@@ -120,7 +121,7 @@ function options(alternatives, found = new Map()) {
       if (POSITIONAL.has(item)) continue;
       const one = option(names, follower, found.get(item));
       found.set(item, one);
-      if (one.shape === 'choice') at += 1;
+      if (one.shape === 'choice' || one.shape === 'counted') at += 1;
     }
   }
   return found;
@@ -130,6 +131,7 @@ function option(names, follower, before) {
   if (before) return before;
   const choices = follower?.bracket === '<' && names.length === 0 ? follower.inside.flat() : undefined;
   if (choices?.includes('*')) return { shape: 'text' };
+  if (choices?.includes('n')) return { shape: 'counted', choices: choices.filter((one) => one !== 'n').map((one) => one.toLowerCase()) };
   if (choices?.every((one) => typeof one === 'string')) return { shape: 'choice', choices: choices.map((one) => one.toLowerCase()) };
   const isList = follower?.inside?.[0].includes('...');
   if (isList) return { shape: names.length > 2 ? 'map' : 'list' };
@@ -191,7 +193,7 @@ let out = `// Made by scripts/generate.mjs from commands.md: do not edit.
 /* eslint-disable */
 import type { Duration } from './durations.js';
 import type { Time } from './times.js';
-import type { After, Backoff, Chunk, Rest } from './words.js';
+import type { After, Backoff, Chunk, Only, Rest } from './words.js';
 
 `;
 out += `/** The version of the reference that this was made from. */\nexport const REFERENCE = '${/commands? of jobboard ([\d.]+)/i.exec(PAGE)?.[1] ?? ''}';\n\n`;
@@ -199,7 +201,8 @@ for (const { command, entries } of commands) {
   if (entries.length === 0) continue;
   out += `/** The options of \`${command}\`, in the words of its reference. */\nexport interface ${typeName(command)}Options {\n`;
   for (const { key, shape, choices, meaning } of entries) {
-    const type = shape === 'choice' ? choices.map((one) => `'${one}'`).join(' | ') : TYPES[shape];
+    const words = choices?.map((one) => `'${one}'`).join(' | ');
+    const type = shape === 'counted' ? `${words} | number` : (words ?? TYPES[shape]);
     out += `${comment(meaning)}  ${key}?: ${type} | undefined;\n`;
   }
   out += '}\n\n';
@@ -217,6 +220,8 @@ export type Shape =
   | 'list'
   | 'map'
   | 'choice'
+  | 'counted'
+  | 'only'
   | 'backoff'
   | 'after'
   | 'claim'

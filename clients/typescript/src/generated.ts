@@ -2,7 +2,7 @@
 /* eslint-disable */
 import type { Duration } from './durations.js';
 import type { Time } from './times.js';
-import type { After, Backoff, Chunk, Rest } from './words.js';
+import type { After, Backoff, Chunk, Only, Rest } from './words.js';
 
 /** The version of the reference that this was made from. */
 export const REFERENCE = '0.1';
@@ -231,23 +231,23 @@ export interface FlowOptions {
 
 /** The options of `JOB.SCHEDULE SET`, in the words of its reference. */
 export interface ScheduleSetOptions {
-  /** the time from one child to the next. Range: 1 to 2^40 ms */
+  /** the time from one run to the next. Range: 1 to 2^40 ms */
   every?: Duration | undefined;
   /** times by an expression, see below. Range: 1 to 255 bytes */
   cron?: string | undefined;
   /** the time zone of the expression, such as `Europe/Berlin`. Range: 1 to 64 bytes, with `CRON` */
   tz?: string | undefined;
-  /** no child before this time. With `EVERY`: the first time, from which the others count. Range: Unix ms, 0 to 2^47 */
+  /** no run before this time. With `EVERY`: the first time, from which the others count. Range: Unix ms, 0 to 2^47 */
   start?: Time | undefined;
-  /** no child after this time. Range: -1 (no end) or Unix ms, 0 to 2^47 */
+  /** no run after this time. Range: -1 (no end) or Unix ms, 0 to 2^47 */
   end?: Time | undefined;
-  /** at most this many children, those of `RUN` included. Range: -1 (no limit) or 1 to 2^53-1 */
+  /** at most this many runs, those of `RUN` included. Range: -1 (no limit) or 1 to 2^53-1 */
   max?: number | undefined;
-  /** what happens to times that passed while the server could not post (down, or clients paused). `skip`: nothing is posted for them; a time counts as missed when the next one has passed, or after a minute. `one`: one child, with the last of these times as its intended time. `all`: a child for each, in order, in slices between other work. Range: | `one` */
-  backlog?: 'skip' | 'one' | 'all' | undefined;
-  /** what happens at a time when the last child has not ended. `allow`: the server posts all the same. `skip`: it posts nothing. `replace`: it cancels the last child first, claimed or not. Range: | `allow` */
+  /** what happens to times that passed while the server could not post (down, or clients paused). `skip`: nothing is posted for them; a time counts as missed when the next one has passed, or after a minute. `one`: one run, with the last of these times as its intended time. `all`: a run for each, in order, in slices between other work. A number: a run for each of the last so many, in order; the earlier ones are passed over. Range: or 1 to 1000 */
+  backlog?: 'skip' | 'one' | 'all' | number | undefined;
+  /** what happens at a time when the last run has not ended. `allow`: the server posts all the same. `skip`: it posts nothing. `replace`: it cancels the last run first, claimed or not. Range: | `allow` */
   overlap?: 'allow' | 'skip' | 'replace' | undefined;
-  /** a child is posted up to this long after its time, by a random wait for each. Range: 0 to 2^40 ms */
+  /** a run is posted up to this long after its time, by a random wait for each. Range: 0 to 2^40 ms */
   jitter?: Duration | undefined;
   /** the job's type, by which workers choose what to do. Range: 1 to 255 bytes */
   name?: string | undefined;
@@ -261,7 +261,7 @@ export interface ScheduleSetOptions {
   costs?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
-  /** a child becomes ready this long after its intended time. Range: 0 to 2^40 ms */
+  /** a run becomes ready this long after its intended time. Range: 0 to 2^40 ms */
   delay?: Duration | undefined;
   /** how many failures are followed by another try. Range: -1 (no limit) to 2^31-1 */
   retries?: number | undefined;
@@ -423,10 +423,14 @@ export interface ConsumeOptions {
   payload?: unknown | undefined;
   /** the last chunk of output, as in JOB.HEARTBEAT. Range: | */
   output?: Chunk | undefined;
+  /** sets these fields of the kept record, or of the job in its next queue, and keeps the others. Range: at most 64 in all */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** what this claim has cost. Range: as in JOB.HEARTBEAT */
   cost?: number | undefined;
   /** what this claim has cost. Range: as in JOB.HEARTBEAT */
   costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** only when the job is in this queue: otherwise the command is refused with `WRONGQUEUE`. For a program that knows where the job should be, when others may have moved it. Range: 1 to 255 bytes */
+  if?: Only | undefined;
   /** is kept with the record. Range: up to `max-payload` bytes */
   result?: unknown | undefined;
   /** how long the server keeps the record. Range: -1 (for ever) to 2^40 ms */
@@ -463,10 +467,14 @@ export interface ConsumeOptions {
 
 /** The options of `JOB.MCONSUME`, in the words of its reference. */
 export interface MconsumeOptions {
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
   costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** only when the job is in this queue: otherwise the command is refused with `WRONGQUEUE`. For a program that knows where the job should be, when others may have moved it. Range: 1 to 255 bytes */
+  if?: Only | undefined;
   /** is kept with the record. Range: up to `max-payload` bytes */
   result?: unknown | undefined;
   /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
@@ -509,8 +517,14 @@ export interface FailOptions {
   retry?: Duration | undefined;
   /** no further try: the job is failed. Range: | */
   noretry?: boolean | undefined;
+  /** how long the server keeps the record when no other try follows. Range: -1 (for ever) to 2^40 ms */
+  retain?: Duration | 'forever' | undefined;
   /** replaces the payload. Range: up to `max-payload` bytes */
   payload?: unknown | undefined;
+  /** sets these fields and keeps the others. Range: at most 64 in all */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** a line for the job's history, such as a traceback; it comes before the failure. Range: up to `max-text` bytes */
+  log?: string | undefined;
   /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
   cost?: number | undefined;
   /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
@@ -527,6 +541,12 @@ export interface MfailOptions {
   retry?: Duration | undefined;
   /** See JOB.MFAIL. */
   noretry?: boolean | undefined;
+  /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
+  retain?: Duration | 'forever' | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** a line for the job's history. Range: up to `max-text` bytes */
+  log?: string | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
@@ -545,6 +565,8 @@ export interface AbandonOptions {
   delay?: Duration | undefined;
   /** See JOB.ABANDON. */
   reason?: string | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
@@ -561,6 +583,8 @@ export interface MabandonOptions {
   delay?: Duration | undefined;
   /** See JOB.MABANDON. */
   reason?: string | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
@@ -575,6 +599,8 @@ export interface TrashOptions {
   token?: number | undefined;
   /** See JOB.TRASH. */
   reason?: string | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
@@ -587,6 +613,8 @@ export interface TrashOptions {
 export interface MtrashOptions {
   /** See JOB.MTRASH. */
   reason?: string | undefined;
+  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
@@ -639,6 +667,8 @@ export interface ReleaseOptions {
   cursor?: string | undefined;
   /** See JOB.RELEASE. */
   dryrun?: boolean | undefined;
+  /** See JOB.RELEASE. */
+  front?: boolean | undefined;
 }
 
 /** The options of `JOB.REQUEUE`, in the words of its reference. */
@@ -933,6 +963,8 @@ export type Shape =
   | 'list'
   | 'map'
   | 'choice'
+  | 'counted'
+  | 'only'
   | 'backoff'
   | 'after'
   | 'claim'
@@ -1059,7 +1091,7 @@ export const COMMANDS = {
     ['start', 'START', 'time'],
     ['end', 'END', 'time'],
     ['max', 'MAX', 'number'],
-    ['backlog', 'BACKLOG', 'choice', ['skip', 'one', 'all']],
+    ['backlog', 'BACKLOG', 'counted', ['skip', 'one', 'all']],
     ['overlap', 'OVERLAP', 'choice', ['allow', 'skip', 'replace']],
     ['jitter', 'JITTER', 'duration'],
     ['name', 'NAME', 'text'],
@@ -1154,8 +1186,10 @@ export const COMMANDS = {
     ['token', 'TOKEN', 'number'],
     ['payload', 'PAYLOAD', 'data'],
     ['output', 'OUTPUT', 'chunk'],
+    ['meta', 'META', 'map'],
     ['cost', 'COST', 'number'],
     ['costs', 'COSTS', 'map'],
+    ['if', 'IF', 'only'],
     ['result', 'RESULT', 'data'],
     ['retain', 'RETAIN', 'endless'],
     ['force', 'FORCE', 'flag'],
@@ -1174,8 +1208,10 @@ export const COMMANDS = {
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.MCONSUME': [
+    ['meta', 'META', 'map'],
     ['cost', 'COST', 'number'],
     ['costs', 'COSTS', 'map'],
+    ['if', 'IF', 'only'],
     ['result', 'RESULT', 'data'],
     ['retain', 'RETAIN', 'endless'],
     ['force', 'FORCE', 'flag'],
@@ -1197,7 +1233,10 @@ export const COMMANDS = {
     ['token', 'TOKEN', 'number'],
     ['retry', 'RETRY', 'duration'],
     ['noretry', 'NORETRY', 'flag'],
+    ['retain', 'RETAIN', 'endless'],
     ['payload', 'PAYLOAD', 'data'],
+    ['meta', 'META', 'map'],
+    ['log', 'LOG', 'text'],
     ['cost', 'COST', 'number'],
     ['costs', 'COSTS', 'map'],
     ['pause', 'PAUSE', 'rest'],
@@ -1206,6 +1245,9 @@ export const COMMANDS = {
   'JOB.MFAIL': [
     ['retry', 'RETRY', 'duration'],
     ['noretry', 'NORETRY', 'flag'],
+    ['retain', 'RETAIN', 'endless'],
+    ['meta', 'META', 'map'],
+    ['log', 'LOG', 'text'],
     ['cost', 'COST', 'number'],
     ['costs', 'COSTS', 'map'],
     ['pause', 'PAUSE', 'rest'],
@@ -1215,6 +1257,7 @@ export const COMMANDS = {
     ['token', 'TOKEN', 'number'],
     ['delay', 'DELAY', 'duration'],
     ['reason', 'REASON', 'text'],
+    ['meta', 'META', 'map'],
     ['cost', 'COST', 'number'],
     ['costs', 'COSTS', 'map'],
     ['pause', 'PAUSE', 'rest'],
@@ -1223,6 +1266,7 @@ export const COMMANDS = {
   'JOB.MABANDON': [
     ['delay', 'DELAY', 'duration'],
     ['reason', 'REASON', 'text'],
+    ['meta', 'META', 'map'],
     ['cost', 'COST', 'number'],
     ['costs', 'COSTS', 'map'],
     ['pause', 'PAUSE', 'rest'],
@@ -1230,12 +1274,14 @@ export const COMMANDS = {
   'JOB.TRASH': [
     ['token', 'TOKEN', 'number'],
     ['reason', 'REASON', 'text'],
+    ['meta', 'META', 'map'],
     ['cost', 'COST', 'number'],
     ['costs', 'COSTS', 'map'],
     ['claim', 'CLAIM', 'claim'],
   ],
   'JOB.MTRASH': [
     ['reason', 'REASON', 'text'],
+    ['meta', 'META', 'map'],
     ['cost', 'COST', 'number'],
     ['costs', 'COSTS', 'map'],
     ['claim', 'CLAIM', 'claim'],
@@ -1265,6 +1311,7 @@ export const COMMANDS = {
     ['count', 'COUNT', 'number'],
     ['cursor', 'CURSOR', 'text'],
     ['dryrun', 'DRYRUN', 'flag'],
+    ['front', 'FRONT', 'flag'],
   ],
   'JOB.REQUEUE': [
     ['queue', 'QUEUE', 'text'],
@@ -1501,7 +1548,7 @@ export const STATES = ['scheduled', 'blocked', 'ready', 'claimed', 'complete', '
 export type State = (typeof STATES)[number];
 
 /** The fields of a record. */
-export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps', 'origin', 'signals', 'awaits', 'costs', 'spent'] as const;
+export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps', 'origin', 'signals', 'awaits', 'costs', 'spent', 'retries', 'lapses', 'history', 'until'] as const;
 /** A field of a record. */
 export type Field = (typeof FIELDS)[number];
 
@@ -1524,6 +1571,8 @@ export const EVENTS = {
   dead: 16384,
   awaiting: 32768,
   signalled: 65536,
+  grace: 131072,
+  updated: 262144,
 } as const;
 /** A kind of event. */
 export type EventKind = keyof typeof EVENTS;
@@ -1598,7 +1647,7 @@ export interface Settings {
   'burst'?: number | undefined;
   /** the dead queue of a queue; an empty name: none. Range: a name; default: none; set for: queue */
   'dead-queue'?: number | undefined;
-  /** which events are published: the sum of their bits, or names. Range: 0 to 131071; default: 0; set for: module, board */
+  /** which events are published: the sum of their bits, or names. Range: 0 to 524287; default: 0; set for: module, board */
   'events'?: number | EventKind | 'all' | 'none' | (string & {}) | undefined;
   /** 1: only events of tracked jobs are published. `JOB.SETTINGS` takes `yes` and `no` as well. Range: 0 to 1; default: 0; set for: module, board */
   'events-tracked'?: boolean | undefined;
@@ -1620,6 +1669,8 @@ export interface Settings {
   'max-step-bytes'?: number | undefined;
   /** how many bytes of output are kept of a job, the last ones, and how long a chunk can be (`LIMIT output-bytes`); 0: no output. Range: 0 to 67108864; default: 65536; set for: board */
   'output-bytes'?: number | undefined;
+  /** how long a job that lost a lease waits before workers can claim it again. Each further lapse doubles the wait, up to `backoff-max`, varied by `jitter`. So a job that kills its workers does not come first each time; 0: it is ready at once. Range: 0 to 2^40 ms; default: 0; set for: module, board, queue */
+  'lapse-delay'?: Duration | undefined;
   /** how long the record of a job with output is kept after its end at least, also where `RETAIN` or another setting says less, so that readers get the end of it. Range: 0 to 2^40 ms; default: 60000; set for: board */
   'retain-output'?: Duration | undefined;
   /** The shared limits that a queue or a group names. */
@@ -1673,11 +1724,12 @@ export const SETTINGS = {
   'max-steps': 'number',
   'max-step-bytes': 'number',
   'output-bytes': 'number',
+  'lapse-delay': 'duration',
   'retain-output': 'duration',
   limits: 'list',
 } as const satisfies Record<keyof Settings, Shape>;
 
 /** The codes of what the server refuses. */
-export const CODES = ['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'CLAIMED', 'STALE', 'NOTREADY', 'NOWORKER', 'ENDED', 'NOTENDED', 'CANCELLED', 'NOSCHEDULE', 'GAP', 'EXISTS', 'DEPENDED', 'CYCLE', 'LIMIT', 'BROKEN', 'WRONGTYPE', 'NOPERM', 'OOM', 'ERR'] as const;
+export const CODES = ['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'CLAIMED', 'STALE', 'NOTREADY', 'NOWORKER', 'ENDED', 'NOTENDED', 'CANCELLED', 'NOSCHEDULE', 'WRONGQUEUE', 'GAP', 'EXISTS', 'DEPENDED', 'CYCLE', 'LIMIT', 'BROKEN', 'WRONGTYPE', 'NOPERM', 'OOM', 'ERR'] as const;
 /** The code of a refusal: its first word. */
 export type Code = (typeof CODES)[number];

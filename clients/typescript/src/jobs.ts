@@ -1,9 +1,31 @@
 /** A job's record. */
 import { type Codec, decoded } from './codecs.js';
 import type { Field, State } from './generated.js';
-import { double, mapping, pairs, type Reply, strings, value } from './replies.js';
+import { double, list, mapping, pairs, type Reply, strings, value } from './replies.js';
 
 const ENDED: ReadonlySet<string> = new Set(['complete', 'failed', 'cancelled', 'trashed']);
+
+/** An entry of a job's history. */
+export interface HistoryEntry {
+  readonly at: number;
+  readonly event: string;
+  readonly worker?: string;
+  /** The kind of a failure. */
+  readonly kind?: string;
+  /** Of a failure, a reason, or a line of log. */
+  readonly message?: string;
+  /** The queue to which the job moved. */
+  readonly queue?: string;
+  /** The first of the signals that it is about. */
+  readonly signal?: string;
+  /** How many signals it is about, when there are several. */
+  readonly signals?: number;
+  /** 1: no other try follows this failure. */
+  readonly final?: number;
+}
+
+/** The entries of a history. */
+export const historyOf = (reply: Reply): HistoryEntry[] => list(reply).map((one) => mapping(one) as unknown as HistoryEntry);
 
 /**
  * A record, with the fields that were asked for and that the job has: see Record fields in the reference. Times are
@@ -52,6 +74,10 @@ export class Job<Payload = unknown, Result = unknown> {
   /** What its claim, or the last one, has cost so far, as its worker has said. */
   declare readonly spent?: { readonly cost: number; readonly costs?: Readonly<Record<string, number>> };
   declare readonly session?: number;
+  declare readonly retries: number;
+  declare readonly lapses: number;
+  declare readonly history?: readonly HistoryEntry[];
+  declare readonly until?: number;
 
   /** What the steps of its work came to, as the server has it. */
   readonly #steps = new Map<string, { data: string | Buffer; at: number }>();
@@ -121,6 +147,7 @@ export class Job<Payload = unknown, Result = unknown> {
 function field(key: string, found: Reply): unknown {
   if (key === 'meta') return strings(found);
   if (key === 'progress') return double(found);
+  if (key === 'history') return historyOf(found);
   if (key === 'costs') return mapping(found);
   if (key === 'spent') return mapping(found, { costs: (limits) => mapping(limits) });
   return value(found);

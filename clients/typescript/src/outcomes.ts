@@ -24,6 +24,17 @@ export class Next {
   }
 }
 
+const OWN_KINDS: ReadonlySet<string> = new Set(['lapsed', 'timeout', 'expired', 'dependency', 'signal']);
+
+/** @internal A kind of failure that the server takes: one of its own gets `was-` before it. */
+export const allowedKind = (kind: string): string => (OWN_KINDS.has(kind) ? `was-${kind}` : kind || 'Error');
+
+/** The kind of a failure; raises here, in the handler, when it is one of the server's own. */
+function kindOf(kind: string): string {
+  if (OWN_KINDS.has(kind)) throw new RangeError(`kind '${kind}' is the server's own: choose another one, such as 'Busy'`);
+  return kind;
+}
+
 /** Thrown by a handler: fail this try, and try again after `delay` (without one, after the job's back-off). */
 export class Retry extends Error {
   override readonly name = 'Retry';
@@ -34,7 +45,7 @@ export class Retry extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     if (options.delay !== undefined) toMs(options.delay, 'delay');
     this.delay = options.delay;
-    this.kind = options.kind ?? 'Retry';
+    this.kind = kindOf(options.kind ?? 'Retry');
   }
 }
 
@@ -45,7 +56,7 @@ export class NoRetry extends Error {
 
   constructor(message = '', options: { kind?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.kind = options.kind ?? 'NoRetry';
+    this.kind = kindOf(options.kind ?? 'NoRetry');
   }
 }
 

@@ -25,6 +25,11 @@ export type After = readonly string[] | AfterAll | AfterChildren | readonly (Aft
 /** A chunk of output: its number in this run, from 1, and what it says. */
 export type Chunk = readonly [number: number, text: string | Buffer];
 
+/** What must be so, or the command is refused: the queue in which the job is. */
+export interface Only {
+  readonly queue: string;
+}
+
 /** A shared limit of a job, and how long nothing is claimed that counts against it. */
 export type Rest = readonly [limit: string, time: Duration];
 
@@ -71,7 +76,9 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
       const pairs = Object.entries(value);
       return [word, String(pairs.length), ...pairs.flatMap(([field, one]) => [field, String(one)])];
     }
+    case 'counted':
     case 'choice':
+      if (shape === 'counted' && typeof value === 'number') return [word, number(value, key)];
       if (!choices?.includes(String(value))) {
         throw new TypeError(`${key} is one of ${(choices ?? []).join(', ')}, not ${JSON.stringify(value)}`);
       }
@@ -86,6 +93,8 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
       const [number, chunk] = value as Chunk;
       return [word, String(number), chunk];
     }
+    case 'only':
+      return [word, 'QUEUE', text((value as Only).queue, `${key}.queue`)];
     case 'rest': {
       const [limit, time] = value as Rest;
       return [word, text(limit, key), String(toMs(time, key))];

@@ -98,11 +98,12 @@ describe('tasks', () => {
   test('a schedule posts at its times', async () => {
     const board = server.board();
     const tick = board.task<{ n: number }>('tick', { retries: 1 });
-    await tick.schedule({ every: '1m', overlap: 'allow' }, { n: 1 });
+    await tick.schedule({ every: '1m', overlap: 'allow', backlog: 3 }, { n: 1 });
     await server.advance('1m');
     await server.advance('1m');
     assert.deepEqual((await board.getMany(['@tick@1', '@tick@2'])).map((job) => [job?.payload, job?.left]), [[{ n: 1 }, 1], [{ n: 1 }, 1]]);
     assert.equal((await board.scheduleGet('tick'))?.['fired'], 2);
+    assert.equal((await board.scheduleGet('tick'))?.['backlog'], 3);
     assert.equal(await board.scheduleRun('tick'), '@tick@3');
     await board.schedulePause('tick');
     assert.deepEqual((await collected(board.scheduleList())).map((one) => one['state']), ['paused']);
@@ -185,6 +186,24 @@ describe('working', () => {
     assert.ok(failure && 'state' in failure && failure.state === 'scheduled');
     assert.deepEqual(await board.mtrash('alice', jobs.slice(2, 3), { reason: 'bad' }), ['OK']);
     assert.deepEqual(await board.mabandon('alice', 'all'), [{ id: 'd', ended: 'OK' }]);
+  });
+
+  test('ends bring fields, a line and a condition', async () => {
+    const board = server.board();
+    await board.postMany([1, 2, 3], { ids: ['a', 'b', 'c'], retries: 0 });
+    const [a, b, c] = await board.claim('alice', { count: 3 });
+    assert.ok(a && b && c);
+    const failed = await board.fail('alice', a, 'Down', 'x'.repeat(5000), { meta: { host: 'h' }, log: 'the trace', retain: '1m' });
+    assert.deepEqual([failed.state, failed.left, failed.cut], ['failed', 0, 904]);
+    const job = await board.get('a', ['meta', 'history', 'retries', 'lapses']);
+    assert.deepEqual([job?.meta, job?.retries, job?.lapses], [{ host: 'h' }, 0, 0]);
+    assert.deepEqual(job?.history?.slice(2).map((one) => [one.event, one.kind, one.final]), [['log', undefined, undefined], ['failed', 'Down', 1]]);
+    await assert.rejects(board.fail('alice', b, 'lapsed', ''), /kind must not be one of the server's own/);
+    await assert.rejects(board.consume('alice', b, { if: { queue: 'mails' } }), (error) => BoardError.is(error, 'WRONGQUEUE') && error.detail === 'default');
+    assert.equal(await board.consume('alice', b, { if: { queue: 'default' }, meta: { x: 1 }, retain: '1m' }), 'complete');
+    assert.deepEqual((await board.get('b'))?.meta, { x: '1' });
+    assert.equal((await board.release('c', { front: true })).count, 1);
+    assert.equal((await board.releaseWhere({ worker: 'alice' }, { front: true })).count, 0);
   });
 
   test('workers are registered', async () => {

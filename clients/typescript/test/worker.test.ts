@@ -104,7 +104,7 @@ describe('ends', () => {
     });
     assert.match(found.same, /would lead to this handler again/);
     const history = await board.history(ids.get('error') ?? '');
-    assert.ok(history?.some((one) => one.event === 'log' && one.text?.includes('worker.test')));
+    assert.ok(history?.some((one) => one.event === 'log' && one.message?.includes('worker.test')));
   });
 
   test('a payload that the schema refuses is not tried again', async (t) => {
@@ -171,7 +171,7 @@ describe('reports', () => {
     assert.deepEqual(await task.result(id), [10, 'begun']);
     const job = await board.get(id);
     assert.deepEqual([job?.meta, job?.payload, job?.progress], [{ host: 'a', n: '2' }, { at: 5 }, 100]);
-    assert.deepEqual((await board.history(id))?.filter((one) => one.event === 'log').map((one) => one.text), ['one', 'two']);
+    assert.deepEqual((await board.history(id))?.filter((one) => one.event === 'log').map((one) => one.message), ['one', 'two']);
   });
 });
 

@@ -50,7 +50,7 @@ fn is_failure(event: &str) -> bool {
 fn traceback(entries: &[Record]) -> Option<Vec<u8>> {
     let failed = entries.iter().rposition(|entry| is_failure(&entry.text("event")))?;
     let run = entries[..failed].iter().rev().take_while(|entry| entry.text("event") != "claimed");
-    let mut logs = run.filter(|entry| entry.text("event") == "log").map(|entry| entry.bytes("text"));
+    let mut logs = run.filter(|entry| entry.text("event") == "log").map(|entry| entry.bytes("message"));
     logs.find(|text| text.contains(&b'\n'))
 }
 
@@ -61,7 +61,7 @@ mod tests {
 
     fn entry(event: &str, text: &str) -> Record {
         let bulk = |text: &str| Value::BulkString(text.as_bytes().to_vec());
-        let pairs = vec![(bulk("event"), bulk(event)), (bulk("text"), bulk(text))];
+        let pairs = vec![(bulk("event"), bulk(event)), (bulk("message"), bulk(text))];
         Record::read(Value::Map(pairs)).unwrap()
     }
 

@@ -33,7 +33,7 @@ const FIELDS: [(&str, &str, &str); 11] = [
     ("jitter", "JITTER", "none; 5m"),
     ("max", "MAX", "no limit"),
     ("overlap", "OVERLAP", "allow, skip or replace"),
-    ("backlog", "BACKLOG", "one, skip or all"),
+    ("backlog", "BACKLOG", "one, skip, all, or how many"),
     ("timeout", "TIMEOUT", "as set; 10m"),
 ];
 

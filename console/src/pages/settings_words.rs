@@ -32,6 +32,11 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
         &[
             setting("retries", "", "failures that are followed by another try; -1: no limit"),
             setting("lapses", "", "lost leases that are followed by another try; -1: no limit"),
+            setting(
+                "lapse-delay",
+                "ms",
+                "the wait after a lost lease; each further one doubles; 0: the job is ready at once",
+            ),
             setting("backoff-base", "ms", "the wait before the first retry; each further one doubles"),
             setting("backoff-max", "ms", "the longest wait before a retry"),
             setting("jitter", "%", "by how many percent that wait varies"),

@@ -62,6 +62,18 @@ fn begins(event: &str, worker: &str) -> Option<Option<Doing>> {
     })
 }
 
+/// What an event says: the kind of a failure and its message, a reason, a line of log, a queue, a signal.
+fn said(entry: &Record) -> Vec<u8> {
+    let mut parts = ["kind", "message", "queue"].map(|field| entry.bytes(field)).to_vec();
+    parts.push(entry.bytes("signal"));
+    if entry.int("signals") > 1 {
+        let more = format!(" and {} more", entry.int("signals") - 1);
+        parts.last_mut().unwrap_or(&mut Vec::new()).extend_from_slice(more.as_bytes());
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join(&b": "[..])
+}
+
 /// The rows of a life, up to `until`; a job that has ended waits for nothing after its last event.
 fn rows(events: &[Record], until: i64, is_ended: bool) -> Vec<Row> {
     let mut found: Vec<Row> = Vec::new();
@@ -70,7 +82,7 @@ fn rows(events: &[Record], until: i64, is_ended: bool) -> Vec<Row> {
         let (at, event) = (entry.int("at"), entry.text("event"));
         if event == "log" {
             if let Some(row) = found.last_mut().filter(|row| open && row.logs.len() < MARKS) {
-                row.logs.push((at, entry.bytes("text")));
+                row.logs.push((at, entry.bytes("message")));
             }
             continue;
         }
@@ -88,7 +100,7 @@ fn rows(events: &[Record], until: i64, is_ended: bool) -> Vec<Row> {
         if let Some(last) = found.last_mut().filter(|_| open) {
             last.to = at.max(last.from);
             last.end = Some(event);
-            last.text = entry.bytes("text");
+            last.text = said(entry);
         }
         open = begun.is_some();
         if let Some(doing) = begun {
@@ -271,7 +283,9 @@ fn events(entries: &[Record]) -> Markup {
                     }
                     " " b { (entry.text("event")) }
                     @if entry.has("worker") { " " (name(&entry.bytes("worker"))) }
-                    @if entry.has("text") { ": " bdi.lines { (lines(&entry.bytes("text"))) } }
+                    @let text = said(entry);
+                    @if !text.is_empty() { ": " bdi.lines { (lines(&text)) } }
+                    @if entry.has("final") { span.faint { " (final)" } }
                 }
             }
         }
@@ -284,7 +298,8 @@ mod tests {
 
     fn entry(at: i64, event: &str, worker: &str, text: &str) -> Record {
         let bulk = |text: &str| Value::BulkString(text.as_bytes().to_vec());
-        let fields = [("event", event), ("worker", worker), ("text", text)];
+        let (kind, message) = text.split_once(": ").unwrap_or(("", text));
+        let fields = [("event", event), ("worker", worker), ("kind", kind), ("message", message)];
         let mut pairs: Vec<(Value, Value)> =
             fields.iter().map(|(field, value)| (bulk(field), bulk(value))).collect();
         pairs.push((bulk("at"), Value::Int(at)));

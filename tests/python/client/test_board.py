@@ -188,6 +188,44 @@ def test_operators_verbs_by_id(jobs) -> None:
     assert (done.count, done.held) == (1, ["nobody"])
 
 
+def test_ends_bring_fields_and_a_line(jobs) -> None:
+    jobs.post_many([1, 2, 3, 4], ids=["a", "b", "c", "d"], retries=0)
+    jobs.claim("w", count=4)
+    failed = jobs.fail("w", "a", "Down", "x" * 5000, meta={"host": "h"}, log="the trace", retain="1m")
+    assert (failed.state, failed.left, failed.cut) == ("failed", 0, 5000 - 4096)
+    job = jobs.get("a", fields=["meta", "history", "retries", "lapses"])
+    assert (job.meta, job.retries, job.lapses) == ({"host": "h"}, 0, 0)
+    assert [(entry["event"], entry.get("final")) for entry in job.history][2:] == [
+        ("log", None),
+        ("failed", 1),
+    ]
+    [done] = jobs.mfail("w", ["b"], "Down", meta={"host": "h"}, noretry=True)
+    assert (done.state, done.cut) == ("failed", 0)
+    jobs.abandon("w", "c", meta={"page": 7})
+    jobs.trash("w", "d", meta={"page": 8})
+    assert [job.meta for job in jobs.get_many(["b", "c", "d"])] == [
+        {"host": "h"},
+        {"page": "7"},
+        {"page": "8"},
+    ]
+    [job] = jobs.claim("w")
+    with pytest.raises(jobboard.WrongQueue, match="default"):
+        jobs.consume("w", job.id, job.token, if_queue="mails")
+    assert jobs.consume("w", job.id, job.token, if_queue="default", meta={"x": 1}, retain="1m") == "complete"
+    assert jobs.get(job.id).meta == {"page": "7", "x": "1"}
+    with pytest.raises(redis.ResponseError, match="kind must not be one of the server's own"):
+        jobs.fail("w", "a", "lapsed")
+
+
+def test_released_jobs_come_to_the_front(jobs) -> None:
+    jobs.post_many([1, 2, 3], ids=["a", "b", "c"])
+    jobs.claim_id("w", "c")
+    assert jobs.release("c", front=True).count == 1
+    assert [job.id for job in jobs.claim("w", count=3)] == ["c", "a", "b"]
+    assert jobs.release_where({"worker": "w"}, front=True).count == 3
+    assert [job.id for job in jobs.claim("w", count=3)] == ["c", "a", "b"]
+
+
 def test_dependencies(jobs) -> None:
     jobs.post_many([1, 2, 3], ids=["a", "b", "c"])
     assert jobs.depend_add("c", "a", "b", onfailure="fail") == "blocked"
@@ -206,6 +244,9 @@ def test_schedules(jobs) -> None:
     row = jobs.schedule_get("tick")
     assert (row["every"], row["payload"], row["jitter"], row["meta"]) == (60_000, "t", 10, {"a": "b"})
     assert jobs.schedule_get("nightly")["backoff-jitter"] == 5
+    assert jobs.schedule_get("tick")["backlog"] == "one"
+    jobs.schedule_set("tick", "t", backlog=3)
+    assert jobs.schedule_get("tick")["backlog"] == 3
     assert jobs.schedule_run("tick") == "@tick@1"
     assert jobs.schedule_run("tick") is None
     jobs.schedule_pause("tick")

@@ -89,7 +89,7 @@ def test_a_failure_has_its_traceback_and_what_comes_next(jobs, tasks, caplog) ->
     assert failed.due[:16] == time.strftime("%Y-%m-%dT%H:%M", time.gmtime(jobs.get(ids[0]).due / 1000))
     assert "KeyError" in for_good.exc_text and for_good.outcome == "failed"
     assert trashed.exc_info is None
-    assert any("KeyError" in one.get("text", "") for one in jobs.history(ids[1])), "the history has it too"
+    assert any("KeyError" in one.get("message", "") for one in jobs.history(ids[1])), "the history has it too"
 
 
 def test_a_child_process_tells_its_traceback(jobs, process, told) -> None:

@@ -33,7 +33,7 @@ def test_results_and_reports(app) -> None:
     job = board.get("r")
     assert (job.result, job.progress, job.stage) == ("True b", 100.0, "begun")
     assert (job.payload, job.meta) == ({"from": 25}, {"a": "b", "shard": "3"})
-    logged = [entry["text"] for entry in board.history("r") if entry["event"] == "log"]
+    logged = [entry["message"] for entry in board.history("r") if entry["event"] == "log"]
     assert logged == ["first line", "second line"]
     assert board.get("another").reason.startswith("no handler of jobs without a name")
     assert list(board.worker_list()) == []  # it has deregistered
@@ -117,7 +117,7 @@ def raising(error):
 def test_a_failure_is_told_with_its_traceback(run, jobs) -> None:
     job = run(raising(ValueError("no ünits")))
     assert (job.state, job.kind, job.message, job.left) == ("scheduled", "ValueError", "no ünits", 2)
-    [log] = [entry["text"] for entry in jobs.history("a") if entry["event"] == "log"]
+    [log] = [entry["message"] for entry in jobs.history("a") if entry["event"] == "log"]
     assert log.startswith("Traceback") and log.rstrip().endswith("ValueError: no ünits")
 
 

@@ -109,6 +109,8 @@ def record(reply: Any) -> Any:
             job[memos] = {name: from_pairs(memo) for name, memo in from_pairs(job[memos]).items()}
     if job.get("awaits") is not None:
         job["awaits"] = from_pairs(job["awaits"])
+    if job.get("history") is not None:
+        job["history"] = [from_pairs(entry) for entry in job["history"]]
     for costs in ("costs", "spent"):
         if job.get(costs) is not None:
             job[costs] = {text(key): value for key, value in from_pairs(job[costs]).items()}

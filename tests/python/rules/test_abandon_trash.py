@@ -40,7 +40,7 @@ def test_a_reason_of_giving_back_is_told(clocked_board):
     lives.claimed(clocked_board)
     clocked_board.abandon("w1", "j", reason="going home")
     last = clocked_board.history("j")[-1]
-    assert (last["event"], last["worker"], last["text"]) == ("abandoned", "w1", "going home")
+    assert (last["event"], last["worker"], last["message"]) == ("abandoned", "w1", "going home")
     assert clocked_board.get("j")["reason"] == "going home"
 
 
@@ -52,7 +52,7 @@ def test_a_trashed_job_is_put_aside(clocked_board, clock):
     assert (job["state"], job["reason"], job["ended"]) == ("trashed", "rubbish", EPOCH + 3)
     assert clocked_board.claim("w2") == []
     last = clocked_board.history("j")[-1]
-    assert (last["event"], last["worker"], last["text"]) == ("trashed", "w1", "rubbish")
+    assert (last["event"], last["worker"], last["message"]) == ("trashed", "w1", "rubbish")
 
 
 def test_a_trashed_job_is_kept_for_30_days(clocked_board, clock):
@@ -106,3 +106,24 @@ def test_a_late_delay_is_kept(clocked_board):
     token = lives.lapsed(clocked_board)
     clocked_board.abandon("w1", "j", token=token, delay=5000)
     assert clocked_board.state("j") == "scheduled"
+
+
+def test_fields_come_with_a_job_that_is_given_back_or_put_aside(clocked_board):
+    lives.claimed(clocked_board, meta={"a": "1"})
+    clocked_board.abandon("w1", "j", meta={"page": "7"})
+    assert clocked_board.get("j")["meta"] == {"a": "1", "page": "7"}
+    lives.claim(clocked_board)
+    clocked_board.trash("w1", "j", meta={"page": "8"})
+    assert clocked_board.get("j")["meta"] == {"a": "1", "page": "8"}
+    for id in "kl":
+        lives.claimed(clocked_board, id)
+    clocked_board.mabandon("w1", ["k"], meta={"x": "1"})
+    clocked_board.mtrash("w1", ["l"], meta={"x": "2"})
+    assert [clocked_board.get(id)["meta"] for id in "kl"] == [{"x": "1"}, {"x": "2"}]
+
+
+def test_fields_are_kept_though_the_job_is_cancelled(clocked_board):
+    token = lives.cancel_requested(clocked_board)
+    clocked_board.abandon("w1", "j", token=token, meta={"page": "7"})
+    job = clocked_board.get("j")
+    assert (job["state"], job["meta"]) == ("cancelled", {"page": "7"})

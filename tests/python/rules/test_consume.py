@@ -159,3 +159,42 @@ def test_only_so_many_complete_jobs_are_kept(clocked_board, retain):
         lives.complete(clocked_board, id, retain=retain)
     kept = [id for id in "abc" if clocked_board.get(id)]
     assert kept == (["b", "c"] if retain else [])
+
+
+def test_fields_come_with_the_end(clocked_board):
+    lives.claimed(clocked_board, meta={"a": "1"})
+    assert clocked_board.consume("w1", "j", meta={"b": "2"}, retain=LONG) == "complete"
+    assert clocked_board.get("j")["meta"] == {"a": "1", "b": "2"}
+    for id in "kl":
+        lives.claimed(clocked_board, id)
+    assert clocked_board.mconsume("w1", ["k", "l"], meta={"n": "3"}, next="onward") == ["ready", "ready"]
+    assert [clocked_board.get(id)["meta"] for id in "kl"] == [{"n": "3"}] * 2
+
+
+def test_a_job_is_only_consumed_in_the_queue_that_is_named(clocked_board):
+    token = lives.claimed(clocked_board, queue="mails")
+    for next in ([], ["NEXT", "sent"]):
+        with refused("WRONGQUEUE mails", clocked_board):
+            clocked_board.call("CONSUME", "w1", "j", "TOKEN", token, "IF", "QUEUE", "print", *next)
+    [answer] = clocked_board.call("MCONSUME", "w1", 1, "j", "IF", "QUEUE", "print")
+    assert answer == ["WRONGQUEUE", "mails"]
+    assert clocked_board.call("CONSUME", "w1", "j", "TOKEN", token, "if", "queue", "mails") == "complete"
+    # Sent again, the reply is the same, whatever queue is named: the record has gone.
+    assert clocked_board.call("CONSUME", "w1", "j", "TOKEN", token, "IF", "QUEUE", "print") == "complete"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["IF"], "IF needs a value"),
+        (["IF", "NAME", "n"], "IF must be followed by QUEUE and a name"),
+        (["IF", "QUEUE"], "IF QUEUE needs a value"),
+        (["IF", "QUEUE", ""], "IF QUEUE must be 1 to 255 bytes long"),
+        (["IF", "QUEUE", "x" * 256], "IF QUEUE must be 1 to 255 bytes long"),
+        (["IF", "QUEUE", "q", "IF", "QUEUE", "q"], "IF is given twice"),
+    ],
+)
+def test_a_condition_names_a_queue(clocked_board, words, error):
+    lives.claimed(clocked_board)
+    with refused(f"ERR {error}", clocked_board):
+        clocked_board.call("CONSUME", "w1", "j", *words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lives
 import pytest
 from expect import refused, refused_like
-from harness import EPOCH
+from harness import EPOCH, from_pairs
 from lives import LONG
 
 
@@ -124,7 +124,7 @@ def test_the_last_failure_is_told_and_earlier_ones_stand_in_the_history(clocked_
     job = clocked_board.get("j")
     assert (job["kind"], job["message"]) == ("two", "second")
     failures = [entry for entry in clocked_board.history("j") if entry["event"] == "failed"]
-    assert ["first" in entry["text"] for entry in failures] == [True, False]
+    assert ["first" in entry["message"] for entry in failures] == [True, False]
     assert all(entry["worker"] == "w1" for entry in failures)
 
 
@@ -135,12 +135,119 @@ def test_a_kind_has_1_to_255_bytes(clocked_board, kind):
         clocked_board.fail("w1", "j", kind)
 
 
-def test_a_message_may_be_empty_and_has_a_limit(clocked_board):
+def test_a_message_may_be_empty(clocked_board):
     lives.claimed(clocked_board)
-    with refused_like("ERR (message|MESSAGE) is longer than 4096 bytes", clocked_board):
-        clocked_board.fail("w1", "j", "k", "x" * 4097)
     clocked_board.fail("w1", "j", "k", "")
     assert clocked_board.get("j")["kind"] == "k"
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        ("x" * 4096, 4096),
+        ("x" * 4097, 4096),
+        ("x" * 100_000, 4096),
+        ("x" * 4095 + "é", 4095),
+        ("x" * 4093 + "€" * 9, 4096),
+        ("x" * 4094 + "\U0001f600", 4094),
+        (b"\x80" * 5000, 4096),
+    ],
+)
+def test_a_message_that_is_too_long_is_cut_at_a_character(server, message, kept):
+    board = server.board(decode_responses=False)
+    lives.claimed(board, retries=0)
+    data = message if isinstance(message, bytes) else message.encode()
+    reply = board.fail("w1", "j", "k", message)
+    assert reply.get("cut", 0) == len(data) - kept
+    assert board.get("j")["message"] == data[:kept]
+    lives.claimed(board, "many")
+    [answer] = board.mfail("w1", ["many"], "k", message)
+    assert from_pairs(answer).get("cut", 0) == len(data) - kept
+
+
+def test_a_cut_message_is_that_of_the_setting_and_the_same_when_sent_again(server):
+    board = server.board()
+    with server.configured(**{"jobboard.max-text": 10}):
+        token = lives.claimed(board, retries=0)
+        wanted = {"state": "failed", "left": 0, "cut": 5}
+        assert board.fail("w1", "j", "k", "0123456789abcde", token=token) == wanted
+        assert board.fail("w1", "j", "k", "0123456789abcde", token=token) == wanted
+        assert board.get("j")["message"] == "0123456789"
+
+
+@pytest.mark.parametrize("kind", ["lapsed", "timeout", "expired", "dependency", "signal"])
+def test_the_kinds_of_the_server_are_its_own(clocked_board, kind):
+    lives.claimed(clocked_board)
+    own = "ERR kind must not be one of the server's own: lapsed, timeout, expired, dependency, signal"
+    with refused(own, clocked_board):
+        clocked_board.fail("w1", "j", kind)
+    with refused(own, clocked_board):
+        clocked_board.mfail("w1", ["j"], kind)
+    clocked_board.fail("w1", "j", kind.upper())
+    assert clocked_board.get("j")["kind"] == kind.upper()
+
+
+def test_a_failure_brings_fields_and_a_line(clocked_board):
+    lives.claimed(clocked_board, meta={"a": "1"})
+    clocked_board.fail("w1", "j", "net", "no route", meta={"b": "2"}, log="the trace")
+    assert clocked_board.get("j")["meta"] == {"a": "1", "b": "2"}
+    entries = [(one["event"], one.get("kind"), one["message"]) for one in clocked_board.history("j")[2:]]
+    assert entries == [("log", None, "the trace"), ("failed", "net", "no route")]
+
+
+def test_a_final_failure_says_how_long_its_record_is_kept(clocked_board, clock):
+    lives.claimed(clocked_board, retries=1, backoff=("FIXED", 0))
+    clocked_board.fail("w1", "j", retain=5)
+    clock.advance(5)
+    assert clocked_board.state("j") == "ready"
+    lives.claim(clocked_board)
+    clocked_board.fail("w1", "j", retain=5)
+    clock.advance(4)
+    assert clocked_board.state("j") == "failed"
+    clock.advance(1)
+    assert clocked_board.get("j") is None
+
+
+def test_many_failures_share_fields_line_and_retention(clocked_board, clock):
+    for id in "ab":
+        lives.claimed(clocked_board, id, retries=0)
+    clocked_board.mfail("w1", "ALL", meta={"host": "web-1"}, log="down", retain=9)
+    assert [clocked_board.get(id)["meta"] for id in "ab"] == [{"host": "web-1"}] * 2
+    assert [clocked_board.events(id)[-2:] for id in "ab"] == [["log", "failed"]] * 2
+    clock.advance(9)
+    assert clocked_board.get("a") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["META", 65], "META must be an integer from 1 to 64"),
+        (["META", 2, "f", "v"], "META names 2 pairs but fewer follow"),
+        (["META", 1, "", "v"], "META field must be 1 to 255 bytes long"),
+        (["META", 1, "f", "x" * 4097], "META value is longer than 4096 bytes"),
+        (["META", 1, "f", "v", "META", 1, "f", "v"], "META is given twice"),
+        (["LOG", "x" * 4097], "LOG is longer than 4096 bytes"),
+        (["RETAIN", -2], "RETAIN must be an integer from -1 to 1099511627776 milliseconds"),
+    ],
+)
+def test_what_a_failure_brings_has_bounds(clocked_board, words, error):
+    lives.claimed(clocked_board)
+    with refused_like(f"ERR {error}.*", clocked_board):
+        clocked_board.call("FAIL", "w1", "j", "k", "m", *words)
+    with refused_like(f"ERR {error}.*", clocked_board):
+        clocked_board.call("MFAIL", "w1", "k", "m", 1, "j", *words)
+
+
+def test_a_job_takes_no_more_fields_with_its_end_than_64(clocked_board):
+    lives.claimed(clocked_board, meta={str(n): "x" for n in range(64)})
+    for words in (
+        ["FAIL", "w1", "j", "k", "m"],
+        ["ABANDON", "w1", "j"],
+        ["TRASH", "w1", "j"],
+        ["CONSUME", "w1", "j"],
+    ):
+        with refused("LIMIT meta fields", clocked_board):
+            clocked_board.call(*words, "META", 1, "another", "x")
 
 
 def test_a_late_failure_is_accepted_until_somebody_else_claims(clocked_board):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lives
 from expect import ids, refused
+from harness import from_pairs, wait_until
 from lives import LONG
 from waiters import Waiter
 
@@ -64,7 +65,7 @@ def test_a_waiter_is_woken_when_the_grace_has_passed(server):
     lives.claimed(board, lease=20)
     waiter = Waiter(server, "w2", await_block=False)
     assert waiter.job() == "j"
-    at = {entry["event"]: entry["at"] for entry in board.history("j")[1:3]}
+    at = {entry["event"]: entry["at"] for entry in board.history("j")[1:4]}
     assert at["lapsed"] - at["claimed"] >= 820
 
 
@@ -125,3 +126,66 @@ def test_graces_outlive_restart_reload_and_replication(fresh_server):
     assert board.state("a") == "ready"
     replica.wait_synced(primary)
     assert replica.board().digest() == board.digest()
+
+
+def test_a_record_and_its_history_say_that_the_grace_has_begun(clocked_board, clock):
+    board = clocked_board
+    board.set(grace=500)
+    lives.claimed(board, lease=1000)
+    end = clock.now() + 1500
+    assert (board.get("j")["deadline"], board.get("j")["until"]) == (end - 500, end)
+    clock.advance(1000)
+    assert board.history("j")[-1] == {"at": clock.now(), "event": "grace", "worker": "w1"}
+    reason = from_pairs(from_pairs(board.call("EXPLAIN", "j"))["reasons"][0])
+    assert (reason["grace"], reason["until"]) == (1, end)
+    assert "the lease of w1 has ended" in reason["text"]
+    board.heartbeat("w1", "j")
+    assert from_pairs(from_pairs(board.call("EXPLAIN", "j"))["reasons"][0])["grace"] == 0
+    board.consume("w1", "j", retain=LONG)
+    assert "until" not in board.get("j")
+
+
+def test_a_change_of_a_job_in_its_grace_announces_nothing_again(clocked_board, clock):
+    board = clocked_board
+    board.set(grace=500)
+    lives.claimed(board, lease=1000)
+    clock.advance(1100)
+    board.update("j", priority=3, queue="other")
+    clock.advance(399)
+    assert (board.state("j"), board.events("j").count("grace")) == ("claimed", 1)
+    clock.advance(1)
+    assert board.events("j")[-1] == "lapsed"
+
+
+# lapse-delay
+
+
+def test_a_job_that_kills_its_workers_does_not_come_first_each_time(clocked_board, clock):
+    board = clocked_board
+    board.set(queue="default", lapse_delay=1000, jitter=0, backoff_max=3000)
+    lives.ready(board, "poison", lapses=9)
+    lives.ready(board, "other")
+    for wait in (1000, 2000, 3000, 3000):
+        board.claim("w1", id="poison", lease=10)
+        clock.advance(10)
+        job = board.get("poison")
+        assert (job["state"], job["due"]) == ("scheduled", clock.now() + wait)
+        [reason] = map(from_pairs, from_pairs(board.call("EXPLAIN", "poison"))["reasons"])
+        assert (reason["reason"], reason["worker"], reason["lapses"]) == ("lapse", "w1", job["lapses"])
+        assert ids(board.claim("w2")) == ["other"]
+        board.abandon("w2", "other")
+        clock.advance(wait)
+    assert ids(board.claim("w2", count=2)) == ["poison", "other"]
+
+
+def test_the_wait_after_a_lapse_ends_by_itself_and_the_late_worker_may_come_back(server):
+    board = server.board()
+    board.set(lapse_delay=LONG)
+    token = lives.claimed(board, "a", lease=20)
+    wait_until(lambda: board.state("a") == "scheduled", what="the lapse")
+    assert board.heartbeat("w1", "a", token=token, lease=LONG)["cancel"] == 0
+    assert board.state("a") == "claimed"
+    board.set(lapse_delay=20)
+    lives.claimed(board, "b", lease=20)
+    waiter = Waiter(server, "w2", await_block=False)
+    assert waiter.job() == "b"

@@ -99,8 +99,13 @@ def test_log_lines_stand_in_the_history(clocked_board, clock):
     clocked_board.heartbeat("w1", "j", log="first")
     clocked_board.heartbeat("w1", "j", log="second")
     first, second = clocked_board.history("j")[-2:]
-    assert (first["event"], first["worker"], first["text"], first["at"]) == ("log", "w1", "first", EPOCH + 5)
-    assert second["text"] == "second"
+    assert (first["event"], first["worker"], first["message"], first["at"]) == (
+        "log",
+        "w1",
+        "first",
+        EPOCH + 5,
+    )
+    assert second["message"] == "second"
 
 
 def test_a_plain_heartbeat_leaves_no_trace_in_the_history(clocked_board):

@@ -39,7 +39,7 @@ def test_attempts_failures_and_lapses_begin_afresh(clocked_board, clock):
     assert not {"kind", "message", "progress", "stage"} & set(job)
     assert clocked_board.count(lapsed=True) == 0
     assert clocked_board.events("j")[-1] == "advanced"
-    assert clocked_board.history("j")[-1]["text"] == "q"
+    assert clocked_board.history("j")[-1]["queue"] == "q"
 
 
 def test_it_may_go_on_under_another_name(clocked_board):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lives
 import pytest
-from expect import drain, refused, refused_like
+from expect import drain, ids, refused, refused_like
 from harness import EPOCH
 from lives import ENDED, LONG
 
@@ -290,7 +290,7 @@ def test_an_operator_may_write_into_the_history(clocked_board):
     lives.ready(clocked_board)
     clocked_board.update("j", log="looked at it")
     entries = [entry for entry in clocked_board.history("j") if entry["event"] == "log"]
-    assert [entry["text"] for entry in entries] == ["looked at it"]
+    assert [entry["message"] for entry in entries] == ["looked at it"]
     assert "worker" not in entries[0]
 
 
@@ -324,3 +324,32 @@ def test_an_update_puts_off_many(clocked_board):
     posted = clocked_board.post_many(1000)
     assert clocked_board.update(*posted, delay=LONG).count == 1000
     assert clocked_board.info()["scheduled"] == 1000
+
+
+def test_jobs_that_are_released_to_the_front_come_next(clocked_board, clock):
+    board = clocked_board
+    for id in ["a", "b", "c", "d"]:
+        lives.ready(board, id)
+        clock.advance(10)
+    board.claim("w1", id="c")
+    board.claim("w1", id="d")
+    assert board.release("d", "c", "d", front=True).count == 2
+    assert ids(board.claim("w1", count=9)) == ["d", "c", "a", "b"]
+    done = board.where("release", "FRONT", worker="w1", count=2)
+    assert ids(board.claim("w1", count=2)) == ["d", "c"] and done.count == 2
+
+
+def test_the_front_is_that_of_the_priority(clocked_board):
+    board = clocked_board
+    for id, priority in [("high", 5), ("a", 0), ("b", 0)]:
+        lives.ready(board, id, priority=priority)
+    board.claim("w1", id="b")
+    board.release("b", front=True)
+    assert ids(board.claim("w1", count=9)) == ["high", "b", "a"]
+    lives.complete(board, "x")
+    with refused("NOTCLAIMED complete x", board):
+        board.release("x", front=True)
+    with refused("ERR FRONT is given twice", board):
+        board.call("RELEASE", 1, "a", "FRONT", "FRONT")
+    with refused("ERR syntax error near 'FRNT': did you mean FRONT?", board):
+        board.call("RELEASE", 1, "a", "FRNT")

@@ -257,7 +257,7 @@ def test_an_unknown_field_is_answered_with_those_there_are(board: Board) -> None
     with refused("ERR unknown field 'payloads': did you mean 'payload'?", board):
         board.call("LIST", "FIELDS", 1, "payloads")
     with refused_like(
-        "ERR unknown field 'bogus': it must be one of id, .+, costs, spent, pending, unsuccessful", board
+        "ERR unknown field 'bogus': it must be one of id, .+, history, until, pending, unsuccessful", board
     ):
         board.call("CLAIM", "w", "FIELDS", 1, "bogus")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lives
 import pytest
 from expect import check_consistent, drain, ids, refused_like
-from harness import EPOCH
+from harness import EPOCH, from_pairs
 from lives import LONG
 
 STATES = ["claimed", "ready", "scheduled", "blocked", "complete", "failed", "cancelled", "trashed"]
@@ -312,8 +312,59 @@ def test_a_history_tells_what_happened_and_when(clocked_board, clock):
         ("claimed", 1, "w1"),
         ("failed", 2, "w1"),
     ]
-    assert "net" in entries[2]["text"] and "no route" in entries[2]["text"]
-    assert "text" not in entries[0]
+    assert (entries[2]["kind"], entries[2]["message"]) == ("net", "no route")
+    assert not {"kind", "message", "queue", "signal", "final"} & set(entries[0])
+
+
+def test_entries_of_a_history_say_what_they_are_about(clocked_board, clock):
+    board = clocked_board
+    lives.ready(board, retries=1, backoff=("FIXED", 0))
+    for _ in range(2):
+        lives.claim(board)
+        board.fail("w1", "j", "net", "")
+    board.call("REQUEUE", 1, "j", "QUEUE", "other")
+    board.update("j", queue="third")
+    board.call("CLAIM", "w1", "ID", "j")
+    board.call("CONSUME", "w1", "j", "NEXT", "last")
+    entries = [{k: v for k, v in entry.items() if k not in ("at", "worker")} for entry in board.history("j")]
+    assert entries == [
+        {"event": "posted"},
+        {"event": "claimed"},
+        {"event": "failed", "kind": "net"},
+        {"event": "claimed"},
+        {"event": "failed", "kind": "net", "final": 1},
+        {"event": "requeued", "queue": "other"},
+        {"event": "updated", "queue": "third"},
+        {"event": "claimed"},
+        {"event": "advanced", "queue": "last"},
+    ]
+
+
+def test_a_record_has_its_history_when_fields_name_it(clocked_board):
+    board = clocked_board
+    lives.claimed(board)
+    board.call("AWAIT", "w1", "j", "SIGNALS", 2, "a", "b")
+    assert "history" not in board.get("j")
+    found = from_pairs(board.call("GET", "j", "FIELDS", 2, "history", "id"))
+    entries = [from_pairs(entry) for entry in found["history"]]
+    assert entries == board.history("j")
+    assert entries[-1] == {"at": EPOCH, "event": "awaiting", "worker": "w1", "signal": "a", "signals": 2}
+
+
+def test_a_record_says_how_many_retries_and_lapses_it_has(clocked_board, clock):
+    board = clocked_board
+    lives.ready(board)
+    assert (board.get("j")["retries"], board.get("j")["lapses"]) == (10, 0)
+    board.set(retries=4)
+    lives.ready(board, "own", retries=-1)
+    assert (board.get("j")["retries"], board.get("own")["retries"]) == (4, -1)
+    board.update("own", retries=2)
+    lives.claim(board)
+    board.call("FAIL", "w1", "j", "net", "", "RETRY", 0)
+    assert (board.get("j")["retries"], board.get("j")["left"]) == (4, 3)
+    board.call("CLAIM", "w1", "ID", "j", "LEASE", 10)
+    clock.advance(10)
+    assert (board.get("own")["retries"], board.get("j")["lapses"]) == (2, 1)
 
 
 def test_an_unknown_job_has_no_history(clocked_board):
@@ -325,7 +376,7 @@ def test_a_long_history_keeps_its_beginning_and_its_end(clocked_board):
     lives.claimed(clocked_board)
     for n in range(50):
         clocked_board.heartbeat("w1", "j", log=str(n))
-    logs = [entry["text"] for entry in clocked_board.history("j") if entry["event"] == "log"]
+    logs = [entry["message"] for entry in clocked_board.history("j") if entry["event"] == "log"]
     assert 18 <= len(logs) <= 20
     assert logs[:3] == ["0", "1", "2"]
     assert logs[-15:] == [str(n) for n in range(35, 50)]

@@ -16,6 +16,7 @@ OF_QUEUES = {
     "lease": (30_000, 1, T),
     "retries": (10, -1, N),
     "lapses": (5, -1, N),
+    "lapse-delay": (0, 0, T),
     "backoff-base": (5_000, 0, T),
     "backoff-max": (3_600_000, 0, T),
     "jitter": (10, 0, 100),
@@ -44,7 +45,7 @@ OF_BOARDS = {
     "keep-failed": (100_000, 0, None),
     "keep-trashed": (100_000, 0, None),
     "keep-cancelled": (100_000, 0, None),
-    "events": (0, 0, 131_071),
+    "events": (0, 0, 524_287),
     "events-tracked": (0, 0, 1),
 }
 TOTALS = {

@@ -271,7 +271,7 @@ def test_it_is_counted(clocked_board, clock):
 def test_its_history_names_signal_and_sender(board):
     waiting(board)
     board.signal("approved", "j", sender="eve")
-    entries = [(entry["event"], entry.get("worker"), entry.get("text")) for entry in board.history("j")]
+    entries = [(entry["event"], entry.get("worker"), entry.get("signal")) for entry in board.history("j")]
     assert entries[2:] == [("awaiting", "w1", "approved"), ("signalled", "eve", "approved")]
 
 

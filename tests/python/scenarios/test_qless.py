@@ -456,7 +456,7 @@ def test_the_history_tells_the_life_of_a_job(board, clock):
     board.heartbeat("w2", "j", log="a line of mine")
     board.consume("w2", "j")
     assert board.events("j") == ["posted", "claimed", "lapsed", "claimed", "log", "complete"]
-    assert any(entry.get("text") == "a line of mine" for entry in board.history("j"))
+    assert any(entry.get("message") == "a line of mine" for entry in board.history("j"))
 
 
 def test_counts_do_not_drift_over_all_these_paths(board, clock):

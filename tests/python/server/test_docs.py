@@ -250,7 +250,7 @@ def test_table_of_record_fields_is_complete_and_in_order(board: Board) -> None:
     board.heartbeat("alice", "a", token=token, progress=1, stage="begun")
     board.step("alice", "a", "fetch", token=token)
     board.signal("approved", "a")
-    seen += [list(board.get("a")), list(board.get("a", fields=["id", "steps", "signals"]))]
+    seen += [list(board.get("a")), list(board.get("a", fields=["id", "steps", "signals", "history"]))]
     board.post(id_="gated", queue="gated", **{"await": ["approved"]})
     seen.append(list(board.get("gated")))
     board.fail("alice", "a", token=token, retry=0)

@@ -101,7 +101,10 @@ def told(server: Server, act) -> list:
         (lambda b: b.release("j"), ["lost", "ready"]),
         (lambda b: b.delete("j"), ["lost", "deleted"]),
         (lambda b: b.post(id="j", replace=True), ["lost", "posted", "ready"]),
-        (lambda b: b.update("j", progress=3), ["progress"]),
+        (lambda b: b.update("j", progress=3), ["progress", "updated"]),
+        (lambda b: b.update("j", priority=3), ["updated"]),
+        (lambda b: b.update("j", track=True), ["updated"]),
+        (lambda b: b.update("j", priority=3, untag=["none"]), ["updated"]),
         (lambda b: b.heartbeat("w1", "j"), []),
         (lambda b: b.pause(release=True), ["settings", "lost", "ready"]),
         (lambda b: b.pause(queue="q"), ["settings"]),
@@ -205,7 +208,7 @@ def test_of_jobs_only_tracked_ones_are_told_when_it_is_said_so(server):
 
 
 def test_whether_tracked_ones_alone_are_told_may_be_the_modules(server):
-    with server.configured(jobboard__events=131071, jobboard__events_tracked=1):
+    with server.configured(jobboard__events=524287, jobboard__events_tracked=1):
         board = server.board()
         assert board.settings("events-tracked") == {"events-tracked": [1, "module"]}
         listener = Listener(server, "job.events:board", "end")
@@ -214,7 +217,10 @@ def test_whether_tracked_ones_alone_are_told_may_be_the_modules(server):
         board.update("b", track=True)
         lives.claim(board, "a")
         lives.claim(board, "b")
-        assert [(message["event"], message["id"]) for message in listener.messages()] == [("claimed", "b")]
+        assert [(message["event"], message["id"]) for message in listener.messages()] == [
+            ("updated", "b"),
+            ("claimed", "b"),
+        ]
 
 
 def test_the_module_has_a_default(server):
@@ -467,10 +473,10 @@ def test_names_of_no_event_are_refused(board, value):
         board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", value)
 
 
-@pytest.mark.parametrize("value", ["-1", "131072"])
+@pytest.mark.parametrize("value", ["-1", "524288"])
 def test_numbers_of_no_events_are_refused(board, value):
     lives.ready(board)
-    with refused("ERR events must be an integer from 0 to 131071", board):
+    with refused("ERR events must be an integer from 0 to 524287", board):
         board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", value)
 
 
@@ -478,6 +484,38 @@ def test_names_are_told_as_their_sum(board):
     board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", "Posted,READY,posted")
     assert board.client.execute_command("JOB.SETTINGS", "GET", "board", "events")["events"] == [3, "board"]
     board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", "all")
-    assert board.client.execute_command("JOB.SETTINGS", "GET", "board", "events")["events"][0] == 131071
+    assert board.client.execute_command("JOB.SETTINGS", "GET", "board", "events")["events"][0] == 524287
     board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", "none")
     assert board.client.execute_command("JOB.SETTINGS", "GET", "board", "events")["events"][0] == 0
+
+
+def test_the_worker_is_told_that_its_grace_has_begun(clocked, clock):
+    board = clocked.board()
+    board.set(grace=500)
+    token = lives.claimed(board, lease=1000)
+    board.client.execute_command("JOB.SETTINGS", "SET", "board", "events", "grace,lost")
+    listener = Listener(clocked, "job.worker:board:w1", "job.events:board", "end")
+    clock.advance(1000)
+    public, mine = listener.messages()
+    assert public == mine
+    assert (mine["event"], mine["token"], mine["until"]) == ("grace", token, clock.now() + 500)
+    clock.advance(500)
+    assert listener.events() == ["lost", "lost"]
+
+
+def test_an_update_says_what_it_changed_and_whether_the_job_is_tracked(server):
+    board = server.board()
+    listener = listen(server, "updated")
+    lives.ready(board)
+    board.update("j", priority=3, meta={"a": "1"}, track=True, tag=["red"])
+    board.update("j", log="looked at")
+    board.call("UPDATE", 1, "j", "SET", "UNTRACK")
+    board.update("j", log="again")
+    told = [(message["changed"], message.get("tracked", False)) for message in listener.messages()]
+    assert told == [
+        ("priority,meta", False),
+        ("tags,track", True),
+        ("log", True),
+        ("untrack", True),
+        ("log", False),
+    ]

@@ -15,6 +15,7 @@ DEFAULTS = {
     "lease": 30000,
     "retries": 10,
     "lapses": 5,
+    "lapse-delay": 0,
     "backoff-base": 5000,
     "backoff-max": 3600000,
     "jitter": 10,

@@ -43,7 +43,7 @@ def test_a_handler_runs_in_the_thread_of_the_test(board) -> None:
     assert board.result(id) == "Hello ann"
     record = board.get(id)
     assert record.stage == "writing" and record.meta == {"host": "web-1"}
-    assert "a line" in [event.get("text") for event in board.history(id)]
+    assert "a line" in [event.get("message") for event in board.history(id)]
     assert run_inline(board) == []
 
 

@@ -47,6 +47,7 @@ from .errors import (
     Refused,
     ResultDropped,
     Stale,
+    WrongQueue,
 )
 from .handlers import Handlers, NoHandler
 from .jobs import Job
@@ -139,6 +140,7 @@ __all__ = [
     "Task",
     "Trash",
     "Worker",
+    "WrongQueue",
     "chain",
     "group",
 ]

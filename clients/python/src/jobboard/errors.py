@@ -100,6 +100,12 @@ class Gap(BoardError):
     code = "GAP"
 
 
+class WrongQueue(BoardError):
+    """The job is not in the queue that was named; `detail` is its queue."""
+
+    code = "WRONGQUEUE"
+
+
 class Depended(BoardError):
     """Another job waits for this one; `detail` names both."""
 
@@ -192,7 +198,7 @@ BY_CODE = {
     kind.code: kind
     for kind in (
         *(NoJob, NotClaimed, NotOwner, Claimed, Stale, NotReady, Ended, NotEnded, Cancelled, Exists),
-        *(Limit, Gap, Depended, Cycle, NoSchedule, NoWorker, Broken, NoBoard),
+        *(Limit, Gap, WrongQueue, Depended, Cycle, NoSchedule, NoWorker, Broken, NoBoard),
     )
 }
 

@@ -64,7 +64,7 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(["seq", "priority", "attempt", "left", "token", "deadline", "posted", "due"], _int),
     **dict.fromkeys(["claimed", "ended", "modified", "version", "intended", "share", "children"], _int),
     **dict.fromkeys(["pending", "unsuccessful"], _int),
-    **dict.fromkeys(["cost"], _int),
+    **dict.fromkeys(["cost", "retries", "lapses", "until"], _int),
     **dict.fromkeys(["tracked", "session"], _flag),
     **dict.fromkeys(["after", "tags"], _texts),
     "progress": _float,
@@ -73,6 +73,7 @@ FIELDS: dict[str, Callable[[Any], Any]] = {
     "costs": _costs,
     "spent": _spent,
     "awaits": lambda value: _awaits(value),
+    "history": lambda value: [replies.mapping()(entry) for entry in value],
 }
 """The fields of a record but payload and result, and what makes them values."""
 
@@ -175,6 +176,10 @@ class Job:
     awaits: Awaits | None
     costs: dict[str, int] | None
     spent: Spent | None
+    retries: int
+    lapses: int
+    history: list[dict[str, Any]] | None
+    until: int | None
 
     def __init__(self, raw: dict[bytes, Any], codec: Codec = _JSON) -> None:
         self._raw, self._codec = raw, codec

@@ -17,6 +17,9 @@ from .durations import Duration, to_ms
 TEXT = 4096
 """The longest message or reason, bytes: the module's default `max-text`."""
 
+OWN_KINDS = frozenset({"lapsed", "timeout", "expired", "dependency", "signal"})
+"""Kinds of failures that the server gives itself, and refuses from others."""
+
 
 class Outcome:
     """What becomes of a claim. `words` are those of its command after the worker, before the token."""
@@ -110,12 +113,12 @@ class Fail(Outcome):
     __slots__ = ("kind", "message", "retry", "noretry", "error")
 
     def __init__(self, kind: str, message: str, retry: Duration | None = None, noretry: bool = False) -> None:
-        self.kind, self.message, self.retry, self.noretry = kind, message, retry, noretry
+        self.kind, self.message, self.retry, self.noretry = allowed_kind(kind), message, retry, noretry
         self.error: BaseException | None = None
         """What the log tells with its traceback."""
 
     def words(self, id: str) -> list[Any]:
-        return [id, shortened(self.kind, 255) or "error", shortened(self.message, TEXT)]
+        return [id, shortened(self.kind, 255), shortened(self.message, TEXT)]
 
     def options(self) -> list[Any]:
         if self.noretry:
@@ -184,7 +187,7 @@ class Retry(Exception):
     def __init__(self, message: str = "", delay: Duration | None = None, kind: str = "Retry") -> None:
         super().__init__(message)
         self.message = _text("message", message, "Retry('the server is busy', delay='5s')")
-        self.delay, self.kind = _checked("delay", delay), _text("kind", kind, "kind='Busy'")
+        self.delay, self.kind = _checked("delay", delay), _kind(kind, "kind='Busy'")
 
 
 class NoRetry(Exception):
@@ -193,7 +196,7 @@ class NoRetry(Exception):
     def __init__(self, message: str = "", kind: str = "NoRetry") -> None:
         super().__init__(message)
         self.message = _text("message", message, "NoRetry('there is no such user')")
-        self.kind = _text("kind", kind, "kind='Gone'")
+        self.kind = _kind(kind, "kind='Gone'")
 
 
 class Abandon(Exception):
@@ -262,6 +265,18 @@ def _text(name: str, value: Any, example: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} is text, such as {example}, not {value!r:.100}")
     return value
+
+
+def _kind(value: Any, example: str) -> str:
+    """The kind of a failure; raises here, in the handler, when it is one of the server's own."""
+    if _text("kind", value, example) in OWN_KINDS:
+        raise ValueError(f"kind {value!r} is the server's own: choose another one, such as {example}")
+    return str(value)
+
+
+def allowed_kind(kind: str) -> str:
+    """A kind that the server takes: one of its own gets `was-` before it."""
+    return f"was-{kind}" if kind in OWN_KINDS else kind or "error"
 
 
 def said(error: BaseException) -> str:

@@ -90,6 +90,8 @@ def or_refused(shape: Callable[[Any], T]) -> Callable[[Any], Any]:
     """A per-id reply of an M-form: the single reply, or what was refused."""
 
     def parse(reply: Any) -> Any:
-        return Refused(text(reply[0]), text(reply[1])) if isinstance(reply, list) else shape(reply)
+        # A map that comes as a flat list has more than one pair.
+        is_refused = isinstance(reply, list) and len(reply) == 2
+        return Refused(text(reply[0]), text(reply[1])) if is_refused else shape(reply)
 
     return parse

@@ -67,13 +67,14 @@ export class Operating extends Working {
     return list(await this.send('JOB.SIGNAL', [name, ...idWords(ids), ...words])).map(textOrNull);
   }
 
-  /** Takes claimed jobs from their workers. */
-  async release(ids: string | readonly string[]): Promise<Slice> {
-    return this.#slice(await this.send('JOB.RELEASE', idWords(ids)));
+  /** Takes claimed jobs from their workers; with `front` they come next of their priority. */
+  async release(ids: string | readonly string[], options: { front?: boolean } = {}): Promise<Slice> {
+    return this.#slice(await this.sendWith('JOB.RELEASE', idWords(ids), options));
   }
 
-  async releaseWhere(where: Filters, sweep: Sweep = {}): Promise<Slice> {
-    return this.#sweep('JOB.RELEASE', where, [], [], sweep);
+  async releaseWhere(where: Filters, options: { front?: boolean } & Sweep = {}): Promise<Slice> {
+    const { front, ...sweep } = options;
+    return this.#sweep('JOB.RELEASE', where, [], front ? ['FRONT'] : [], sweep);
   }
 
   /** Makes failed, trashed and cancelled jobs ready again; `fresh`: they forget their steps. */

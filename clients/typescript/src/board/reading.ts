@@ -1,6 +1,6 @@
 /** Verbs that read: records, listings, counts, reasons, statistics. */
 import type { Filters } from '../generated.js';
-import type { FieldNames, Job } from '../jobs.js';
+import { type FieldNames, type HistoryEntry, historyOf, type Job } from '../jobs.js';
 import { double, list, mapping, type Reply, type Row, text, value } from '../replies.js';
 import { filterWords, type Word } from '../words.js';
 import { fieldWords, Operating } from './operating.js';
@@ -21,14 +21,6 @@ export interface Changed extends Page<Job> {
   readonly removed: readonly string[] | null;
   /** The next `since`, from the first page. */
   readonly revision: number;
-}
-
-/** An entry of a job's history. */
-export interface HistoryEntry {
-  readonly at: number;
-  readonly event: string;
-  readonly worker?: string;
-  readonly text?: string;
 }
 
 /** Why a job is not running. */
@@ -112,7 +104,7 @@ export class Reading extends Operating {
   /** What happened to a job, oldest first; null of an unknown one. */
   async history(id: string): Promise<HistoryEntry[] | null> {
     const reply = await this.send('JOB.HISTORY', [id]);
-    return reply === null ? null : (rowsOf(reply) as unknown as HistoryEntry[]);
+    return reply === null ? null : (historyOf(reply));
   }
 
   /** Why a job is not running, and what would change that; null of an unknown one. */

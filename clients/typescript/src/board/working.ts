@@ -56,6 +56,10 @@ export interface Failure {
   readonly state: string;
   readonly due?: number;
   readonly left: number;
+  /** The dead queue to which the job has moved. */
+  readonly dead?: string;
+  /** How many bytes of the message were too many, and are cut off. */
+  readonly cut?: number;
 }
 
 /** A verb that ended a job, and the jobs that it claimed. */

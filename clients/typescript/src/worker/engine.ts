@@ -331,6 +331,8 @@ export class Engine {
     const run = this.held.get(event.token ?? 0);
     if (run === undefined) return;
     if (event.event === 'cancel') this.cancel(run);
+    else if (event.event === 'grace') this.#sender.beatSoon(); // the lease is over: whoever is quick keeps the job
+    else if (event.event !== 'lost') return; // a later server's
     else if (event.reason === 'lapsed') this.#sender.beatSoon(); // a late heartbeat takes the job back, if nobody else has it
     else this.lose(run, event.reason ?? '');
   }

@@ -4,7 +4,7 @@ import type { Context } from '../context.js';
 import { toMs } from '../durations.js';
 import { ArgumentError, PayloadError } from '../errors.js';
 import { type Handler, NoHandler } from '../handlers.js';
-import { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, shortened, Trash } from '../outcomes.js';
+import { Abandon, allowedKind, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, shortened, Trash } from '../outcomes.js';
 import { validated } from '../schema.js';
 import { advanced, completed, failed, givenBack, NOTHING, type Outcome, trashed } from './run.js';
 
@@ -71,7 +71,7 @@ function failure(error: unknown, context: Context, handler: Handler | undefined,
   if (!known) stack(error, context, stacks);
   const noretry = known || (handler?.noretry.some((kind) => error instanceof kind) ?? false);
   const [kind, message] = error instanceof Error ? [error.name === 'Error' ? error.constructor.name : error.name, error.message] : ['Error', String(error)];
-  return failed(kind, message, { noretry, error });
+  return failed(allowedKind(kind), message, { noretry, error });
 }
 
 function stack(error: unknown, context: Context, stacks: boolean): void {

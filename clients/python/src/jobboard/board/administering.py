@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import replies
-from ..arguments import Encoder, Name, check_name, choice, encode_options, named, pairs, time, whole
+from ..arguments import (
+    Encoder,
+    Name,
+    check_choice,
+    check_name,
+    check_whole,
+    choice,
+    encode_options,
+    named,
+    pairs,
+    time,
+    whole,
+)
 from ..arguments import duration as duration_words
 from ..durations import Duration, to_ms
 from ..times import Time
@@ -20,6 +32,8 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from typing_extensions import Unpack
+
+    Backlog = Literal["skip", "one", "all"] | int
 
 
 class Setting(NamedTuple):
@@ -39,7 +53,7 @@ class Registration(NamedTuple):
 DURATIONS = frozenset(
     "lease backoff-base backoff-max timeout expire retain-complete retain-result retain-failed "
     "retain-trashed retain-cancelled retain-output session-grace tombstone-ttl grace cancel-grace "
-    "ageing rate-period".split()
+    "ageing rate-period lapse-delay".split()
 )
 """The settings that are durations."""
 
@@ -55,11 +69,21 @@ SCHEDULE: dict[str, tuple[str, Encoder]] = {
     "start": ("START", time),
     "end": ("END", time),
     "max": ("MAX", whole(-1, 2**53 - 1)),
-    "backlog": ("BACKLOG", choice("skip", "one", "all")),
+    "backlog": ("BACKLOG", lambda word, value: _backlog(value)),
     "overlap": ("OVERLAP", choice("allow", "skip", "replace")),
     "spread": ("JITTER", lambda word, value: [word, *duration_words("SPREAD", value)[1:]]),
     "jitter": ("BACKOFF-JITTER", whole(0, 100, "jitter")),
 }
+
+
+def _backlog(value: Backlog | None) -> list[Any]:
+    """A word, or how many of the missed times."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        check_choice(value, "backlog", ["skip", "one", "all"])
+        return ["BACKLOG", value]
+    return ["BACKLOG", check_whole(value, "backlog", 1, 1000)]
 
 
 def _setting(pair: Any) -> Setting:
@@ -83,15 +107,16 @@ class Administering(Family):
         start: Time | None = None,
         end: Time | None = None,
         max: int | None = None,
-        backlog: Literal["skip", "one", "all"] | None = None,
+        backlog: Backlog | None = None,
         overlap: Literal["allow", "skip", "replace"] | None = None,
         spread: Duration | None = None,
         **options: Unpack[PostOptions],
     ) -> Request[None]:
         """Makes a schedule, or changes what is named of one. `options` are those of the jobs it posts.
 
-        `spread` is the command's JITTER: a job is posted up to so much after its time. `jitter` is, as in a
-        post, that of retries.
+        `backlog` says what becomes of times that passed while the server could not post: `skip`, `one` job, a
+        number of them, or `all`. `spread` is the command's JITTER: a job is posted up to so much after its
+        time. `jitter` is, as in a post, that of retries.
         """
         check_name(id, "id")
         own = {"every": every, "cron": cron, "tz": tz, "start": start, "end": end, "max": max}

@@ -58,7 +58,7 @@ KINDS = {
     kind: 1 << bit
     for bit, kind in enumerate(
         "posted ready claimed lost progress completed advanced failed retried abandoned cancelled trashed "
-        "deleted settings".split()
+        "deleted settings dead awaiting signalled grace updated".split()
     )
 }
 """The kinds, with their bits in the setting `events`."""

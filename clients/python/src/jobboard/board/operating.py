@@ -6,7 +6,19 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .. import replies
-from ..arguments import Encoder, Name, check_ids, encode_options, flag, names, pairs, plain, text, time
+from ..arguments import (
+    Encoder,
+    Name,
+    check_flag,
+    check_ids,
+    encode_options,
+    flag,
+    names,
+    pairs,
+    plain,
+    text,
+    time,
+)
 from ..durations import Duration
 from ..jobs import Job
 from ..times import Time
@@ -84,22 +96,23 @@ class Operating(Family):
         return (yield from self._slices("JOB.CANCEL", where, _cancel(by, force), dryrun, count, progress))
 
     @command(by_ids_summed)
-    def release(self, *ids: Name) -> Request[Slice[Job]]:
-        """Takes claimed jobs from their workers, at no cost."""
+    def release(self, *ids: Name, front: bool = False) -> Request[Slice[Job]]:
+        """Takes claimed jobs from their workers, at no cost; with `front` they come first there."""
         check_ids(ids, "release")
-        return self._request("JOB.RELEASE", [len(ids), *ids], self._slice)
+        return self._request("JOB.RELEASE", [len(ids), *ids, *_front(front)], self._slice)
 
     @steps(each_slices)
     def release_where(
         self,
         where: Filters,
         *,
+        front: bool = False,
         dryrun: bool = False,
         count: int = 1000,
         progress: Progress | None = None,
     ) -> Steps[Slice[Job]]:
         """Takes all claimed jobs that pass the filters from their workers."""
-        return (yield from self._slices("JOB.RELEASE", where, [], dryrun, count, progress))
+        return (yield from self._slices("JOB.RELEASE", where, _front(front), dryrun, count, progress))
 
     @command(by_ids_summed)
     def requeue(
@@ -272,6 +285,10 @@ class Operating(Family):
 
 def _cancel(by: Name | None, force: bool) -> list[Any]:
     return [*([] if by is None else ["BY", by]), *(["FORCE"] if force else [])]
+
+
+def _front(front: bool) -> list[str]:
+    return ["FRONT"] if check_flag(front, "front") else []
 
 
 def _again(fresh: bool, origin: bool) -> list[str]:

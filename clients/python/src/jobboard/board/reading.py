@@ -88,7 +88,9 @@ class Reading(Family):
 
     @command(by_id)
     def history(self, id: Name) -> Request[list[dict[str, Any]] | None]:
-        """What happened to a job, oldest first: dicts with `at`, `event`, `worker` and `text`; or None."""
+        """What happened to a job, oldest first, or None: dicts with `at` and `event`, and what there is of
+        `worker`, `kind`, `message`, `queue`, `signal`, `signals` and `final`.
+        """
         parse = replies.optional(replies.list_of(replies.mapping()))
         return self._request("JOB.HISTORY", [id], parse)
 

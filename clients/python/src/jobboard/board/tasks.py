@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from ..durations import Duration
     from ..times import Time
+    from .administering import Backlog
     from .posting import OnConflict
 
 P = ParamSpec("P")
@@ -252,7 +253,7 @@ class TaskVerbs(Generic[P, R]):
         start: Time | None = None,
         end: Time | None = None,
         max: int | None = None,
-        backlog: Literal["skip", "one", "all"] | None = None,
+        backlog: Backlog | None = None,
         overlap: Literal["allow", "skip", "replace"] | None = None,
         spread: Duration | None = None,
         **unknown: NoReturn,

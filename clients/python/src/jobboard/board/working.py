@@ -101,14 +101,27 @@ class HeldBeat(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What became of a job whose try failed: its state, when it is due, how many retries are left, and the
-    dead queue to which it has moved.
+    """What became of a job whose try failed: its state, when it is due, how many retries are left, the
+    dead queue to which it has moved, and how many bytes of the message were too many and are cut off.
     """
 
     state: str
     due: int | None
     left: int
     dead: str | None = None
+    cut: int = 0
+
+
+class FailOptions(TypedDict, total=False):
+    """Options of a failure. `retry` is the wait before the next try, `noretry`: there is none; then `retain`
+    says how long the record is kept. `log` is a line for the history.
+    """
+
+    retry: Duration | None
+    noretry: bool | None
+    retain: Duration | None
+    meta: Mapping[str, Any] | None
+    log: str | None
 
 
 class ClaimOptions(TypedDict, total=False):
@@ -149,6 +162,8 @@ class ConsumeOptions(TypedDict, total=False):
     next_cost: int | None
     next_costs: Costs | None
     await_: Name | Sequence[Name] | Await | None
+    meta: Mapping[str, Any] | None
+    if_queue: Name | None
 
 
 ORDERS = ("best", "listed", "rotate")
@@ -172,10 +187,19 @@ CONSUME: dict[str, tuple[str, Encoder]] = {
     "onfailure": ("ONFAILURE", choice(*ON_FAILURE)),
     "after": ("AFTER", names),
     "output": ("OUTPUT", lambda word, value: _chunk(value)),
+    "meta": ("META", pairs),
+    "if_queue": ("IF", lambda word, value: [word, *named("QUEUE", value)]),
     "cost": ("COST", whole(0, MOST)),
     "costs": ("COSTS", costs_words),
     "next_cost": ("NEXT-COST", whole(1, MOST, "next_cost")),
     "next_costs": ("NEXT-COSTS", costs_words),
+}
+FAIL: dict[str, tuple[str, Encoder]] = {
+    "retry": ("RETRY", duration),
+    "noretry": ("NORETRY", flag),
+    "retain": OPTIONS["retain"],
+    "meta": ("META", pairs),
+    "log": ("LOG", plain),
 }
 
 
@@ -190,7 +214,8 @@ def claim_words(options: Mapping[str, Any]) -> list[Any]:
 def failure(reply: Any) -> Failure:
     found = replies.mapping()(reply)
     dead = found.get("dead")
-    return Failure(found["state"], found.get("due"), found["left"], dead and replies.text(dead))
+    cut = found.get("cut", 0)
+    return Failure(found["state"], found.get("due"), found["left"], dead and replies.text(dead), cut)
 
 
 def waited(codec: Codec) -> Callable[[Any], Waited]:
@@ -459,15 +484,14 @@ class Working(Family):
         message: str = "",
         token: int | None = None,
         *,
-        retry: Duration | None = None,
-        noretry: bool = False,
         payload: Any = None,
         cost: int | None = None,
         costs: Costs | None = None,
         pause: Pause | None = None,
+        **options: Unpack[FailOptions],
     ) -> Request[Failure]:
-        """Says that this try failed. `retry` is the wait before the next one, `noretry`: there is none."""
-        words: list[Any] = [worker, id, kind, message, *_token(token), *_retry(retry, noretry)]
+        """Says that this try failed. The server cuts a message that is longer than `max-text`."""
+        words: list[Any] = [worker, id, kind, message, *_token(token), *encode_options(FAIL, options)]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
         words += _spend(cost, costs, pause)
         return self._request("JOB.FAIL", words, failure)
@@ -481,14 +505,21 @@ class Working(Family):
         message: str = "",
         tokens: Sequence[int] | None = None,
         *,
-        retry: Duration | None = None,
-        noretry: bool = False,
         cost: int | None = None,
         costs: Costs | None = None,
         pause: Pause | None = None,
+        **options: Unpack[FailOptions],
     ) -> Request[list[Failure | Refused]]:
         """Says that this try of many jobs failed: for each its `Failure`, or what was `Refused`."""
-        words: list[Any] = [worker, kind, message, len(ids), *ids, *_tokens(tokens), *_retry(retry, noretry)]
+        words: list[Any] = [
+            worker,
+            kind,
+            message,
+            len(ids),
+            *ids,
+            *_tokens(tokens),
+            *encode_options(FAIL, options),
+        ]
         words += _spend(cost, costs, pause)
         return self._request("JOB.MFAIL", words, replies.list_of(replies.or_refused(failure)))
 
@@ -499,14 +530,13 @@ class Working(Family):
         kind: str,
         message: str = "",
         *,
-        retry: Duration | None = None,
-        noretry: bool = False,
         cost: int | None = None,
         costs: Costs | None = None,
         pause: Pause | None = None,
+        **options: Unpack[FailOptions],
     ) -> Request[list[str]]:
         """Says that the try of all that the worker holds failed; returns the ids."""
-        words: list[Any] = [worker, kind, message, "ALL", *_retry(retry, noretry)]
+        words: list[Any] = [worker, kind, message, "ALL", *encode_options(FAIL, options)]
         words += _spend(cost, costs, pause)
         return self._request("JOB.MFAIL", words, _ids)
 
@@ -519,12 +549,13 @@ class Working(Family):
         *,
         delay: Duration | None = None,
         reason: str | None = None,
+        meta: Mapping[str, Any] | None = None,
         cost: int | None = None,
         costs: Costs | None = None,
         pause: Pause | None = None,
     ) -> Request[None]:
         """Gives a job back, at no cost."""
-        words: list[Any] = [worker, id, *_token(token), *_delay_reason(delay, reason)]
+        words: list[Any] = [worker, id, *_token(token), *_delay_reason(delay, reason, meta)]
         words += _spend(cost, costs, pause)
         return self._request("JOB.ABANDON", words, replies.ok)
 
@@ -537,12 +568,13 @@ class Working(Family):
         *,
         delay: Duration | None = None,
         reason: str | None = None,
+        meta: Mapping[str, Any] | None = None,
         cost: int | None = None,
         costs: Costs | None = None,
         pause: Pause | None = None,
     ) -> Request[list[str | Refused]]:
         """Gives many jobs back: for each `OK`, or what was `Refused`."""
-        words: list[Any] = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(delay, reason)]
+        words: list[Any] = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(delay, reason, meta)]
         words += _spend(cost, costs, pause)
         return self._request("JOB.MABANDON", words, replies.list_of(replies.or_refused(replies.text)))
 
@@ -552,12 +584,13 @@ class Working(Family):
         worker: Name,
         *,
         reason: str | None = None,
+        meta: Mapping[str, Any] | None = None,
         cost: int | None = None,
         costs: Costs | None = None,
         pause: Pause | None = None,
     ) -> Request[list[str]]:
         """Gives back all that the worker holds; returns the ids."""
-        words: list[Any] = [worker, "ALL", *_delay_reason(None, reason)]
+        words: list[Any] = [worker, "ALL", *_delay_reason(None, reason, meta)]
         words += _spend(cost, costs, pause)
         return self._request("JOB.MABANDON", words, _ids)
 
@@ -569,11 +602,12 @@ class Working(Family):
         token: int | None = None,
         *,
         reason: str | None = None,
+        meta: Mapping[str, Any] | None = None,
         cost: int | None = None,
         costs: Costs | None = None,
     ) -> Request[None]:
         """Puts a job aside for a person to look at."""
-        words: list[Any] = [worker, id, *_token(token), *_delay_reason(None, reason)]
+        words: list[Any] = [worker, id, *_token(token), *_delay_reason(None, reason, meta)]
         words += _spend(cost, costs)
         return self._request("JOB.TRASH", words, replies.ok)
 
@@ -585,11 +619,12 @@ class Working(Family):
         tokens: Sequence[int] | None = None,
         *,
         reason: str | None = None,
+        meta: Mapping[str, Any] | None = None,
         cost: int | None = None,
         costs: Costs | None = None,
     ) -> Request[list[str | Refused]]:
         """Puts many jobs aside: for each `OK`, or what was `Refused`."""
-        words: list[Any] = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(None, reason)]
+        words: list[Any] = [worker, len(ids), *ids, *_tokens(tokens), *_delay_reason(None, reason, meta)]
         words += _spend(cost, costs)
         return self._request("JOB.MTRASH", words, replies.list_of(replies.or_refused(replies.text)))
 
@@ -599,11 +634,12 @@ class Working(Family):
         worker: Name,
         *,
         reason: str | None = None,
+        meta: Mapping[str, Any] | None = None,
         cost: int | None = None,
         costs: Costs | None = None,
     ) -> Request[list[str]]:
         """Puts aside all that the worker holds; returns the ids."""
-        words: list[Any] = [worker, "ALL", *_delay_reason(None, reason)]
+        words: list[Any] = [worker, "ALL", *_delay_reason(None, reason, meta)]
         words += _spend(cost, costs)
         return self._request("JOB.MTRASH", words, _ids)
 
@@ -631,14 +667,10 @@ def _tokens(tokens: Sequence[int] | None) -> list[Any]:
     return [] if tokens is None else counted("TOKENS", tokens)
 
 
-def _retry(retry: Duration | None, noretry: bool) -> list[Any]:
-    words: list[Any] = [] if retry is None else ["RETRY", to_ms(retry, "retry")]
-    return [*words, "NORETRY"] if noretry else words
-
-
-def _delay_reason(delay: Duration | None, reason: str | None) -> list[Any]:
+def _delay_reason(delay: Duration | None, reason: str | None, meta: Mapping[str, Any] | None) -> list[Any]:
     words: list[Any] = [] if delay is None else ["DELAY", to_ms(delay, "delay")]
-    return words + ([] if reason is None else ["REASON", reason])
+    words += [] if reason is None else ["REASON", reason]
+    return words + (pairs("META", meta) if meta else [])
 
 
 def _beat(reply: Any) -> Beat:

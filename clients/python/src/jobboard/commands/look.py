@@ -154,7 +154,9 @@ def _shown(arguments: argparse.Namespace, found: Any, text: Callable[[Any], str]
 
 def _event(head: str, event: dict[str, Any]) -> list[str]:
     """An event on a line; a text of several lines, such as a traceback, below it."""
-    lines = str(event.get("text", "")).splitlines()
+    parts = [str(event[name]) for name in ("kind", "message", "queue", "signal") if event.get(name)]
+    more = event.get("signals", 1) - 1
+    lines = (": ".join(parts) + (f" and {more} more" if more else "")).splitlines()
     if len(lines) < 2:
         return [f"{head}{''.join(lines)}".rstrip()]
     return [head.rstrip(), *(f"    {line}" for line in lines)]

@@ -28,6 +28,8 @@ def add(subparsers: Subparsers) -> None:
             parser.add_argument("--to", metavar="QUEUE", help="into another queue")
             parser.add_argument("--origin", action="store_true", help="dead jobs: to where they failed")
             parser.add_argument("--fresh", action="store_true", help="forget the steps: do all work again")
+        if verb == "release":
+            parser.add_argument("--front", action="store_true", help="they come next of their priority")
         if verb == "cancel":
             parser.add_argument("--by", metavar="USER", help="only jobs of that user")
             parser.add_argument("--force", action="store_true", help="running ones as well, at once")
@@ -64,6 +66,8 @@ def by_ids(arguments: argparse.Namespace) -> int:
     options = {}
     if arguments.verb == "requeue":
         options = {"queue": arguments.to, "fresh": arguments.fresh, "origin": arguments.origin}
+    if arguments.verb == "release":
+        options = {"front": arguments.front}
     if arguments.verb == "update":
         options = arguments.changes
     done = getattr(board, arguments.verb)(*arguments.ids, **options)
@@ -80,6 +84,8 @@ def by_filters(arguments: argparse.Namespace, filters: Any) -> int:
         options.update(to=arguments.to, fresh=arguments.fresh, origin=arguments.origin)
     if arguments.verb == "cancel":
         options.update(by=arguments.by, force=arguments.force)
+    if arguments.verb == "release":
+        options.update(front=arguments.front)
     with progress(arguments.verb, board.count(**filters)) as told:
         changes = [arguments.changes] if arguments.verb == "update" else []
         done = getattr(board, f"{arguments.verb}_where")(

@@ -76,9 +76,18 @@ def _add_schedule(subparsers: Subparsers) -> None:
     parser.add_argument("--tz", help="of --cron, such as Europe/Berlin (default: UTC)")
     parser.add_argument("--name", help="of its jobs: which handler does them")
     parser.add_argument("--queue", help="of its jobs")
-    parser.add_argument("--backlog", choices=["skip", "one", "all"], help="what follows of missed times")
+    parser.add_argument(
+        "--backlog",
+        type=_backlog,
+        metavar="skip|one|all|N",
+        help="of missed times: none, one, each, or the last N",
+    )
     parser.add_argument("--overlap", choices=["allow", "skip", "replace"], help="while the last one runs")
     parser.set_defaults(run=run_schedule)
+
+
+def _backlog(text: str) -> str | int:
+    return int(text) if text.isdecimal() else text
 
 
 def run_boards(arguments: argparse.Namespace) -> int:

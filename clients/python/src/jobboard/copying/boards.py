@@ -26,6 +26,7 @@ from ..connecting import name_of
 from ..durations import of_ms
 from ..errors import explained, translated
 from ..jobs import Job
+from ..outcomes import allowed_kind
 from ..replies import text
 
 NOTE = "jobboard-copy"
@@ -316,7 +317,7 @@ class Copy:
                 self.target.key,
                 NOTE,
                 job.id,
-                job.kind or "failed",
+                allowed_kind(job.kind or "failed"),
                 job.message or "",
                 "NORETRY",
             ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..json_values import is_json
+from ..outcomes import allowed_kind
 
 Text = str | bytes
 
@@ -56,7 +57,9 @@ class Posting:
             found.append(["JOB.TRASH", board, WORKER, self.id])
         else:
             kind, message = self.failure or ("", "")
-            found.append(["JOB.FAIL", board, WORKER, self.id, kind, shortened(message), "NORETRY"])
+            found.append(
+                ["JOB.FAIL", board, WORKER, self.id, allowed_kind(kind), shortened(message), "NORETRY"]
+            )
         return found
 
     def options(self) -> list[Any]:

@@ -146,15 +146,20 @@ class Qless:
         return None
 
 
+BACKLOG_MOST = 1000
+"""The most missed times that a schedule of the board makes up, unless it makes up all."""
+
+
 def recurring(posting: Posting, job: dict[str, str], due: float) -> Recurring:
     """qless posts a job for each time that has passed, unless its backlog is limited."""
     posting.retries = posting.lapses = int(float(job.get("retries") or 0))
     posting.tracked = False
+    backlog = int(float(job.get("backlog") or 0))
     return Recurring(
         posting,
         every=max(int(float(job["interval"]) * 1000), 1),
         start=int(due * 1000),
-        backlog="one" if float(job.get("backlog") or 0) > 0 else "all",
+        backlog=str(min(backlog, BACKLOG_MOST)) if backlog > 0 else "all",
     )
 
 

@@ -68,6 +68,10 @@ class Listener(threading.Thread):
             return
         if event["event"] == "cancel":
             self.engine.cancel(run)
+        elif event["event"] == "grace":
+            self.engine.sender.beat_soon()  # the lease is over: whoever is quick keeps the job
+        elif event["event"] != "lost":
+            return  # a later server's
         elif event.get("reason") == "lapsed":
             self.engine.sender.beat_soon()  # a late heartbeat takes the job back, if nobody else has it
         elif not run.ended:
