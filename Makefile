@@ -40,6 +40,9 @@ EVERY   ?=
 # How many processes pytest uses: many tests wait, few compute.
 PROCESSES ?= 6
 
+# Compiled Python is kept, or each of the thousands of programs that tests start compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV   := .venv/bin
 HOST    = $(shell rustc -vV | sed -n 's/^host: //p')
 BENCH  := target/bench/venv/bin
@@ -96,7 +99,7 @@ ci: instructions largest ## make test with every test on every server and a mill
 	@[ -n "$$(git status --porcelain)" ] || git rev-parse HEAD > target/green
 
 test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the random model]
-	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test $(CHECKED)
+	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test $(CHECKED) --tests
 
 typescript: ## The TypeScript package: clients/typescript/dist, its documentation in clients/typescript/docs, and jobboard-*.tgz in target/dist
 	@scripts/typescript pack
