@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(Fields::named(b"payload"), Some(Fields::PAYLOAD));
         assert_eq!(Fields::named(b"ToKeN"), Some(Fields::TOKEN));
         assert_eq!(Fields::named(b"claim"), None);
-        assert_eq!(all_fields().len(), 45);
+        assert_eq!(all_fields().len(), 47);
         assert_eq!(Fields::named(b"claimed"), Some(Fields::CLAIMED));
     }
 }

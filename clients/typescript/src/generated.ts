@@ -57,7 +57,7 @@ export interface PostOptions {
   meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** words by which people find the job, each named once. Their order is kept; JOB.UPDATE changes them. Range: n 0 to 64, each 1 to 255 bytes */
   tags?: readonly string[] | undefined;
-  /** jobs that must be complete before this one runs: see Dependencies. The option can be repeated. Range: n 0 to `max-batch`, at most 10,000 in all */
+  /** jobs that must be complete before this one runs: see Dependencies. With `CHILDREN` its children. The option can be repeated, with `CHILDREN` once. Range: n 0 to `max-batch`, at most 10,000 in all */
   after?: After | undefined;
   /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
   strict?: boolean | undefined;
@@ -133,7 +133,7 @@ export interface MpostOptions {
   meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** words by which people find the job, each named once. Their order is kept; JOB.UPDATE changes them. Range: n 0 to 64, each 1 to 255 bytes */
   tags?: readonly string[] | undefined;
-  /** jobs that must be complete before this one runs: see Dependencies. The option can be repeated. Range: n 0 to `max-batch`, at most 10,000 in all */
+  /** jobs that must be complete before this one runs: see Dependencies. With `CHILDREN` its children. The option can be repeated, with `CHILDREN` once. Range: n 0 to `max-batch`, at most 10,000 in all */
   after?: After | undefined;
   /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
   strict?: boolean | undefined;
@@ -205,7 +205,7 @@ export interface FlowOptions {
   meta?: Readonly<Record<string, string | number | boolean>> | undefined;
   /** words by which people find the job, each named once. Their order is kept; JOB.UPDATE changes them. Range: n 0 to 64, each 1 to 255 bytes */
   tags?: readonly string[] | undefined;
-  /** jobs that must be complete before this one runs: see Dependencies. The option can be repeated. Range: n 0 to `max-batch`, at most 10,000 in all */
+  /** jobs that must be complete before this one runs: see Dependencies. With `CHILDREN` its children. The option can be repeated, with `CHILDREN` once. Range: n 0 to `max-batch`, at most 10,000 in all */
   after?: After | undefined;
   /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
   strict?: boolean | undefined;
@@ -393,16 +393,18 @@ export interface StepOptions {
 
 /** The options of `JOB.AWAIT`, in the words of its reference. */
 export interface AwaitOptions {
-  /** the names of the signals. Range: n 1 to 64, each once, 1 to 255 bytes */
+  /** the names of the signals. `SIGNALS` or `CHILDREN` is needed. Range: n 1 to 64, each once, 1 to 255 bytes */
   signals?: readonly string[] | undefined;
-  /** one of them is enough: the one that arrived first, in this run and in every later one. Range: | all must arrive */
+  /** one of them is enough: the one that arrived first, in this run and in every later one. Range: with `SIGNALS` */
   any?: boolean | undefined;
-  /** how long the job waits, counted from now. Range: 1 to 2^40 ms */
+  /** how long the job waits for the signals, counted from now. Range: 1 to 2^40 ms, with `SIGNALS` */
   within?: Duration | undefined;
   /** what happens then. `run`: the job runs again. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
   ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
-  /** the name of this wait, where the work waits for the same signal twice. Range: 1 to 255 bytes */
+  /** the name of this wait, where the work waits for the same signal twice. Range: 1 to 255 bytes, with `SIGNALS` */
   step?: string | undefined;
+  /** what happens when one of them fails, is cancelled or is trashed, before the wait or during it: as in JOB.POST. Range: with `CHILDREN` */
+  onfailure?: 'hold' | 'cancel' | 'fail' | 'run' | undefined;
   /** the token of the claim. Always give it. Range: 0 to 2^53-1 */
   token?: number | undefined;
   /** replaces the payload. Range: up to `max-payload` bytes */
@@ -493,7 +495,7 @@ export interface MconsumeOptions {
   delay?: Duration | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
-  /** jobs that must be complete before this one runs: see Dependencies. The option can be repeated. Range: n 0 to `max-batch`, at most 10,000 in all */
+  /** jobs that must be complete before this one runs: see Dependencies. With `CHILDREN` its children. The option can be repeated, with `CHILDREN` once. Range: n 0 to `max-batch`, at most 10,000 in all */
   after?: After | undefined;
   /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
   strict?: boolean | undefined;
@@ -759,7 +761,7 @@ export interface SignalOptions {
 
 /** The options of `JOB.DEPEND ADD`, in the words of its reference. */
 export interface DependAddOptions {
-  /** what happens when a job of the `AFTER` before it fails, is cancelled or is trashed. `hold`: the new job waits on, because that one may be requeued. `cancel`: it is cancelled. `fail`: it fails with kind `dependency`. `run`: it runs as if that one were complete. Range: with `AFTER` */
+  /** what happens when a job, or a child, of the `AFTER` before it fails, is cancelled or is trashed. `hold`: the new job waits on, because that one may be requeued. `cancel`: it is cancelled. `fail`: it fails with kind `dependency`. `run`: it runs as if that one were complete. Range: with `AFTER` */
   onfailure?: 'hold' | 'cancel' | 'fail' | 'run' | undefined;
   /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
   strict?: boolean | undefined;
@@ -1176,6 +1178,7 @@ export const COMMANDS = {
     ['within', 'WITHIN', 'duration'],
     ['ontimeout', 'ONTIMEOUT', 'choice', ['run', 'fail', 'cancel']],
     ['step', 'STEP', 'text'],
+    ['onfailure', 'ONFAILURE', 'choice', ['hold', 'cancel', 'fail', 'run']],
     ['token', 'TOKEN', 'number'],
     ['payload', 'PAYLOAD', 'data'],
     ['cost', 'COST', 'number'],
@@ -1548,7 +1551,7 @@ export const STATES = ['scheduled', 'blocked', 'ready', 'claimed', 'complete', '
 export type State = (typeof STATES)[number];
 
 /** The fields of a record. */
-export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps', 'origin', 'signals', 'awaits', 'costs', 'spent', 'retries', 'lapses', 'history', 'until'] as const;
+export const FIELDS = ['id', 'seq', 'state', 'queue', 'name', 'payload', 'priority', 'attempt', 'left', 'token', 'worker', 'deadline', 'kind', 'message', 'stage', 'progress', 'posted', 'due', 'claimed', 'ended', 'modified', 'version', 'result', 'meta', 'previous', 'reason', 'intended', 'after', 'tags', 'tracked', 'user', 'unique', 'parent', 'share', 'children', 'group', 'cost', 'session', 'steps', 'origin', 'signals', 'awaits', 'costs', 'spent', 'retries', 'lapses', 'history', 'until', 'pending', 'unsuccessful'] as const;
 /** A field of a record. */
 export type Field = (typeof FIELDS)[number];
 

@@ -404,6 +404,7 @@ class Working(Family):
         words += [] if step is None else ["STEP", step]
         words += [] if children is None else children_words("AFTER", children)[1:]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
+        words += _spend(cost, costs)
         return self._request("JOB.AWAIT", words, waited(self.codec))
 
     @command(by_id)
@@ -415,11 +416,13 @@ class Working(Family):
         *,
         onfailure: Literal["hold", "cancel", "fail", "run"] = "hold",
         payload: Any = None,
+        cost: int | None = None,
+        costs: Costs | None = None,
     ) -> Request[Waited]:
         """Waits for the job's children: keeps the job when all have ended, else gives it up until they have.
         `onfailure` says what becomes of it when one fails.
         """
-        words = [worker, id, *children_words("AFTER", onfailure)[1:], *_token(token)]
+        words: list[Any] = [worker, id, *children_words("AFTER", onfailure)[1:], *_token(token)]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
         words += _spend(cost, costs)
         return self._request("JOB.AWAIT", words, waited(self.codec))
