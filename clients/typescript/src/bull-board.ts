@@ -74,7 +74,7 @@ export class BoardAdapter extends BaseAdapter {
   }
 
   async getJobLogs(id: string): Promise<string[]> {
-    return ((await this.board.history(id)) ?? []).map((one) => [new Date(one.at).toISOString(), one.event, one.worker, one.kind, one.message, one.queue, one.signal].filter(Boolean).join(' '));
+    return ((await this.board.history(id)) ?? []).map((one) => [new Date(one.at).toISOString(), one.event, one.worker, [one.kind, one.message].filter(Boolean).join(': '), one.queue, one.signal].filter(Boolean).join(' '));
   }
 
   async addJob(name: string, data: unknown, options: QueueJobOptions): Promise<QueueJob> {

@@ -20,6 +20,8 @@ export interface HistoryEntry {
   readonly signal?: string;
   /** How many signals it is about, when there are several. */
   readonly signals?: number;
+  /** How many children had not ended. */
+  readonly children?: number;
   /** 1: no other try follows this failure. */
   readonly final?: number;
 }

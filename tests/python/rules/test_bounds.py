@@ -157,9 +157,7 @@ TEXTS = {
     "REASON of an abandon": ("ABANDON", "w1", "j", "REASON", None),
     "REASON of many": ("MABANDON", "w1", 1, "j", "REASON", None),
     "REASON of many trashed": ("MTRASH", "w1", 1, "j", "REASON", None),
-    "message of many": ("MFAIL", "w1", "k", None, 1, "j"),
     "REASON of a trash": ("TRASH", "w1", "j", "REASON", None),
-    "message": ("FAIL", "w1", "j", "kind", None),
 }
 PAYLOADS = {
     "POST": ("POST", None),

@@ -66,7 +66,7 @@ def test_a_job_is_given_up_until_its_children_have_ended(clocked_board, clock):
         "deadline": EPOCH + 1005,
         "cancel": 0,
     }
-    assert [entry["text"] for entry in board.history("p") if entry["event"] == "awaiting"] == ["2 children"]
+    assert [entry["children"] for entry in board.history("p") if entry["event"] == "awaiting"] == [2]
 
 
 ENDS = {"hold": "blocked", "cancel": "cancelled", "fail": "failed", "run": "blocked"}

@@ -41,6 +41,8 @@ DEFAULTS = {
     "max-batch": 10000,
     "max-shared": 8388608,
     "max-reply": 67108864,
+    "max-blocked-posts": 10000,
+    "max-blocked-bytes": 67108864,
     "foreign-effects": "no",
 }
 """Each setting of the module that is a configuration, and its default."""

@@ -306,7 +306,8 @@ def test_a_board_about_itself(talk, protocol):
         list(info)
         == (
             "jobs scheduled blocked ready claimed complete failed cancelled trashed queues workers schedules"
-            " limits tombstones created revision token next overdue broken bytes record-bytes paused"
+            " limits tombstones created revision token next overdue broken bytes record-bytes blocked-posts"
+            " blocked-post-bytes paused"
             " oldest arrival-rate completion-rate drain lease-lateness-p99 lease-lateness-max"
             " due-lateness-p99 due-lateness-max fire-lateness-p99 fire-lateness-max digest"
         ).split()
