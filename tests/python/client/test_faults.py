@@ -72,7 +72,7 @@ def test_a_killed_child_costs_a_retry_and_is_replaced(jobs, process, until) -> N
     process("--processes", "1")
     until(lambda: jobs.get("a").state == "complete", what="complete")
     [failed] = [entry for entry in jobs.history("a") if entry["event"] == "failed"]
-    assert "SIGKILL" in failed["text"]
+    assert "SIGKILL" in failed["message"]
 
 
 def test_handlers_that_hear_nothing_are_killed(jobs, process, told, until) -> None:

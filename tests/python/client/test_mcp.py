@@ -344,7 +344,7 @@ def test_what_cannot_be_written_down_is_not_done(session, jobs, tmp_path: Path, 
 
 
 def test_rights_are_those_of_the_servers_user(session, jobs, server) -> None:
-    rules = "on >p ~* +@read +@connection -@dangerous +info +ping".split()
+    rules = "on >p ~* +@connection +info +ping +job.list +job.count +job.get".split()
     jobs.client.execute_command("ACL", "SETUSER", "looks", *rules)
     jobs.post(1, id="a")
 

@@ -213,7 +213,7 @@ BAD = {
     ),
     "next": (
         ["CONSUME", "w1", "p", "AFTER", "CHILDREN"],
-        "NAME, DELAY, PRIORITY, AFTER and AWAIT need NEXT",
+        "NAME, DELAY, PRIORITY, AFTER, AWAIT, NEXT-COST and NEXT-COSTS need NEXT",
     ),
 }
 

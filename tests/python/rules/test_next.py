@@ -120,7 +120,7 @@ def test_next_excludes_what_belongs_to_an_end(board, words):
 @pytest.mark.parametrize("words", [("NAME", "n"), ("DELAY", "1"), ("PRIORITY", "1"), ("AFTER", "1", "x")])
 def test_its_options_need_next(board, words):
     lives.claimed(board)
-    with refused("ERR NAME, DELAY, PRIORITY, AFTER and AWAIT need NEXT", board):
+    with refused("ERR NAME, DELAY, PRIORITY, AFTER, AWAIT, NEXT-COST and NEXT-COSTS need NEXT", board):
         board.call("CONSUME", "w1", "j", *words)
 
 

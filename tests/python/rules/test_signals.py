@@ -318,7 +318,10 @@ BAD = {
     "WITHIN alone": ("POST x WITHIN 5", "WITHIN needs AWAIT"),
     "ONTIMEOUT alone": ("POST x ONTIMEOUT run", "ONTIMEOUT needs AWAIT"),
     "a post with a name twice": ("POST x AWAIT 2 s s", "AWAIT names 's' twice"),
-    "a gate without NEXT": ("CONSUME w1 j AWAIT 1 s", "NAME, DELAY, PRIORITY, AFTER and AWAIT need NEXT"),
+    "a gate without NEXT": (
+        "CONSUME w1 j AWAIT 1 s",
+        "NAME, DELAY, PRIORITY, AFTER, AWAIT, NEXT-COST and NEXT-COSTS need NEXT",
+    ),
     "a node": ("FLOW 1 NODE n x AWAIT 0", "AWAIT must be an integer from 1 to 64 in node 'n'"),
     "a signal to nobody": ("SIGNAL s 0", "n must be an integer from 1 to 10000"),
     "a signal by no filter": ("SIGNAL s WHERE DRYRUN", "WHERE needs a filter"),
