@@ -70,6 +70,11 @@ fn said(entry: &Record) -> Vec<u8> {
         let more = format!(" and {} more", entry.int("signals") - 1);
         parts.last_mut().unwrap_or(&mut Vec::new()).extend_from_slice(more.as_bytes());
     }
+    match entry.int("children") {
+        0 => {}
+        1 => parts.push(b"1 child".to_vec()),
+        n => parts.push(format!("{n} children").into_bytes()),
+    }
     parts.retain(|part| !part.is_empty());
     parts.join(&b": "[..])
 }
@@ -87,7 +92,8 @@ fn rows(events: &[Record], until: i64, is_ended: bool) -> Vec<Row> {
             continue;
         }
         let Some(mut begun) = begins(&event, &entry.text("worker")) else { continue };
-        if event == "awaiting" && is_of_children(&entry.text("text")) {
+        // A wait for signals names the first.
+        if event == "awaiting" && !entry.has("signal") {
             begun = Some(Doing::Waiting("children".to_owned()));
         }
         // A signal may come before anything waits for it: then nothing else begins.
@@ -118,12 +124,6 @@ fn rows(events: &[Record], until: i64, is_ended: bool) -> Vec<Row> {
         found.pop();
     }
     found
-}
-
-/// Whether a wait is one for children: `3 children`.
-fn is_of_children(text: &str) -> bool {
-    let words = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
-    matches!(words, "children" | " children" | " child")
 }
 
 /// The children of a job, in the order of their posts.

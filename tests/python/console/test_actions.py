@@ -284,14 +284,14 @@ def test_the_audit_says_who_did_what(page: Page, writing: Console, jobs: Board):
             expect(rows.nth(row)).to_contain_text(text)
 
 
-def test_a_job_that_waits_for_its_children(page: Page, console: Console, board: Board):
+def test_a_job_that_waits_for_its_children(page: Page, writing: Console, board: Board):
     """Its page says how many, what becomes of it, and leads to those without success."""
     token = board.call("POST", "x", "ID", "p") and board.claim_one("w1", id="p")["token"]
     board.mpost(["x"] * 3, ids=["a", "b", "c"], parent="p")
     board.call("AWAIT", "w1", "p", "CHILDREN", "TOKEN", token)
     board.claim_one("w1", id="a")
     board.fail("w1", "a", noretry=True)
-    page.goto(console.at("/job", b=board.key, id="p"))
+    page.goto(writing.at("/job", b=board.key, id="p"))
     expect(page.locator("#awaits")).to_contain_text("2 of 3 have not ended")
     expect(page.locator("#awaits")).to_contain_text("until that is requeued or deleted")
     expect(page.locator("#explain")).to_contain_text("children: It waits for 2 of its 3 children.")
