@@ -48,7 +48,10 @@ WRONGS: dict[str, list[tuple[Any, str]]] = {
         (5, "a list"),
     ],
     "after": [("id", "after is a list"), ([5], "after is a list of texts")],
-    "after_children": [(3, "after_children must be one of"), ("maybe", "hold, cancel, fail, run, not 'maybe'")],
+    "after_children": [
+        (3, "after_children must be one of"),
+        ("maybe", "hold, cancel, fail, run, not 'maybe'"),
+    ],
     "await_": [
         (5, "await is a list"),
         ([5], "await is a list of texts"),
