@@ -48,7 +48,7 @@ READS = {*LISTING, "GET", "MGET", "LIST", "COUNT", "HISTORY", "EXPLAIN"}
 """Commands that leave the board as it is."""
 REFUSED = (
     "STRICT needs AFTER|LINGER needs MIN|SET needs at least one option|TZ goes with CRON|SHARE needs PARENT|"
-    "ALL excludes RESULTS|UNIQUE goes with a single payload|WRONGQUEUE"
+    "ALL excludes RESULTS|UNIQUE goes with a single payload"
 )
 """Why an option does not stand alone, or not for many jobs."""
 
@@ -277,7 +277,7 @@ def tried(
         if not shared:
             break
         call = call.smaller(0.8 * int(shared[2]) / int(shared[1]))
-    return None if error is None or re.match(f"ERR ({REFUSED})", error) else error, result
+    return None if error is None or re.match(f"ERR ({REFUSED})|WRONGQUEUE", error) else error, result
 
 
 def fields_of(board: Board) -> list[str]:
