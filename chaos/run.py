@@ -152,6 +152,8 @@ class Run:
                 done = {"id": job["id"], "token": job["token"], "worker": "last"}
                 last.call("consume", done, lambda b, j=job: b.consume("last", j["id"], token=j["token"]))
             last.connect().call("SIGNAL", agents.SIGNAL, "WHERE", "AWAITS", agents.SIGNAL)
+            # A letter that failed in the dead queue too has failed for good: it is there, but not ready.
+            last.connect().call("REQUEUE", "WHERE", "STATE", "failed")
             return last.connect().count() == 0
 
         # What the workers have left undone may be much.
