@@ -221,7 +221,7 @@ def batch(context: jobboard.Context, payload: Any) -> Any:
     context.step("posted", tell, context, "posted")
     ids = context.step("parts", post_parts, context, payload["parts"])
     found = context.wait_for_children()
-    return [*found, [board.get(id).result for id in ids]]
+    return [*found, [context.board.get(id).result for id in ids]]
 
 
 @board.handler("batch-async")
@@ -229,8 +229,8 @@ async def batch_async(context: jobboard.Context, payload: Any) -> Any:
     await context.astep("posted", tell, context, "posted")
     ids = await context.astep("parts", post_parts, context, payload["parts"])
     found = await context.await_for_children()
-    return [*found, [board.get(id).result for id in ids]]
+    return [*found, [context.board.get(id).result for id in ids]]
 
 
 def post_parts(context: jobboard.Context, count: int) -> list[str]:
-    return board.post_many(list(range(count)), name="part", parent=context.id, retain="1m")
+    return context.board.post_many(list(range(count)), name="part", parent=context.id, retain="1m")
