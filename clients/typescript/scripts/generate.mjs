@@ -11,7 +11,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const PAGE = readFileSync(process.env.JOBBOARD_REFERENCE ?? here('../../../commands.md'), 'utf8');
 const TARGET = here('../src/generated.ts');
 
-/** Words that calls carry as arguments of a method, and not as options; and PACKED, whose string the package does not read. */
+/** Words that calls carry as arguments of a method, and not as options; and PACKED, which the package always sends. */
 const POSITIONAL = new Set(['PACKED', 'WHERE', 'ALL', 'TOKENS', 'IDS', 'NODE', 'JOBS', 'HELP', 'SET', 'NOT', 'CHILDREN', 'RESULTS']);
 /** Options that have a shape of their own in src/words.ts. */
 const SPECIAL = { IF: 'only', BACKOFF: 'backoff', AFTER: 'after', CLAIM: 'claim', OUTPUT: 'chunk', PAUSE: 'rest' };

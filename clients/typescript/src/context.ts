@@ -5,7 +5,10 @@ import type { Board } from './board/board.js';
 import { decoded } from './codecs.js';
 import { type Duration, toMs } from './durations.js';
 import type { Job } from './jobs.js';
-import { CancelRequested, Lost, type Stopped } from './outcomes.js';
+import { CancelRequested, Lost, type Stopped, Waits } from './outcomes.js';
+import type { Reply, Row } from './replies.js';
+import { type Signal, signalsOf } from './signals.js';
+import { counted, optionWords, type Word } from './words.js';
 
 /** What a report sets: words of JOB.HEARTBEAT. */
 export interface Report {
@@ -27,7 +30,21 @@ export interface Reports {
   report(fields: Report): void;
   flush(): Promise<void>;
   /** Stores a step; the stored value, when it is another one. */
-  store(name: string, data: string | Buffer, replace: boolean): Promise<string | Buffer | undefined>;
+  store(name: string, data: Word, replace: boolean): Promise<Word | undefined>;
+  /** Asks whether signals are there, or gives the job up until they are. */
+  wait(words: readonly Word[]): Promise<Row>;
+}
+
+/** How a handler waits for signals. */
+export interface WaitOptions {
+  /** One of several signals is enough: the one that came first, in this run and in every later one. */
+  any?: boolean | undefined;
+  /** How long the job waits; without end by default. */
+  within?: Duration | undefined;
+  /** What happens then. `run`, the default: the handler is called, and gets null. */
+  ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
+  /** The name of this wait, where a handler waits for the same signal twice. */
+  step?: string | undefined;
 }
 
 /**
@@ -42,7 +59,8 @@ export class Context<Payload = unknown> {
   #stop: AbortController | undefined;
   #reason: Stopped | undefined;
   readonly #reports: Reports;
-  readonly #used = new Set<string>();
+  /** The names of the steps of this run. */
+  #used: Set<string> | undefined;
   /** The worker is about to stop: the handler may finish, or throw `Abandon`. */
   goingHome = false;
 
@@ -84,6 +102,11 @@ export class Context<Payload = unknown> {
     return this.#stop.signal;
   }
 
+  /** @internal Why the handler has to stop. */
+  get reason(): Stopped | undefined {
+    return this.#reason;
+  }
+
   get cancelled(): boolean {
     return this.#reason instanceof CancelRequested;
   }
@@ -97,7 +120,13 @@ export class Context<Payload = unknown> {
     return this.#lost;
   }
 
+  /** The job was given up, and waits for signals: what this run comes to is dropped. */
+  get givenUp(): boolean {
+    return this.#givenUp;
+  }
+
   #lost = false;
+  #givenUp = false;
 
   /** Says how far the job is, 0 to 100, and in words; a lower number than before is ignored. */
   progress(percent: number, stage?: string): void {
@@ -188,6 +217,32 @@ export class Context<Payload = unknown> {
     if (at > start && (at - start) % every !== 0) await this.#store(name, String(at), true);
   }
 
+  /**
+   * Waits for a signal from outside, such as an approval: what `board.signal` sends. When it has arrived, this returns
+   * it. Otherwise the worker gives the job up, at no cost to it, and this throws `Waits`: the handler is left. When the
+   * signal arrives, a worker calls the handler again; the steps before answer from the store, and this returns the signal.
+   *
+   *     const draft = await context.step('draft', () => write(request));
+   *     const answer = await context.waitFor<boolean>('approved', { within: '2d' });
+   *     if (answer?.value) await context.step('send', () => send(draft, { key: context.id }));
+   *
+   * So what stands before and must not happen twice belongs into a step. Several names wait for all of them, and return
+   * them by name; with `any` the one that came first. Null: the time of `within` is over. A `catch` around this catches
+   * `Waits` as well: let it through, `if (error instanceof Stopped) throw error`.
+   */
+  async waitFor<T = unknown>(signal: string, options?: WaitOptions): Promise<Signal<T> | null>;
+  async waitFor<T = unknown>(signals: readonly string[], options?: WaitOptions): Promise<Readonly<Record<string, Signal<T>>> | null>;
+  async waitFor(signals: string | readonly string[], { any, within, ontimeout, step }: WaitOptions = {}): Promise<unknown> {
+    const names = typeof signals === 'string' ? [signals] : signals;
+    const words = [...counted('SIGNALS', names), ...optionWords('JOB.AWAIT', { any, within, ontimeout, step }, this.board.codec)];
+    this.#name(`a wait for ${step ?? names[0] ?? 'nothing'}`);
+    const found = await this.#reports.wait(words);
+    this.check();
+    if (found['timeout'] === 1) return null;
+    const arrived = signalsOf(found['signals'] as Reply, this.board.codec);
+    return typeof signals === 'string' ? arrived[signals] : arrived;
+  }
+
   /** Waits until the server has taken all reports. */
   async flush(): Promise<void> {
     this.check();
@@ -207,15 +262,20 @@ export class Context<Payload = unknown> {
   }
 
   /** What is stored under the name; throws when the run has used it. */
-  #begin(name: string): string | Buffer | undefined {
-    this.check();
-    if (this.#used.has(name)) throw new TypeError(`two steps of this run are called '${name}': give each a name of its own, in a loop one with the number of the round`);
-    this.#used.add(name);
+  #begin(name: string): Word | undefined {
+    this.#name(name);
     return this.job.step(name);
   }
 
+  #name(name: string): void {
+    this.check();
+    this.#used ??= new Set();
+    if (this.#used.has(name)) throw new TypeError(`two steps of this run are called '${name}': give each a name of its own, in a loop one with the number of the round`);
+    this.#used.add(name);
+  }
+
   /** Stores a step also when the handler has to stop; the value that counts. */
-  async #store(name: string, data: string | Buffer, replace: boolean): Promise<string | Buffer> {
+  async #store(name: string, data: Word, replace: boolean): Promise<Word> {
     const other = await this.#reports.store(name, data, replace);
     this.check();
     return other ?? data;
@@ -234,8 +294,9 @@ export class Context<Payload = unknown> {
   /** @internal Told by the worker. What came first counts. */
   stoppedBy(reason: Stopped): void {
     if (reason instanceof Lost) this.#lost = true;
+    if (reason instanceof Waits) this.#givenUp = true;
     this.#reason ??= reason;
-    this.#stop?.abort(reason);
+    this.#stop?.abort(this.#reason);
   }
 }
 

@@ -34,36 +34,34 @@ export class NoHandler extends Error {
 }
 
 export class Handlers {
-  readonly #handlers = new Map<string, Handler>();
+  /** By queue, then by name. */
+  readonly #handlers = new Map<string | undefined, Map<string | undefined, Handler>>();
+  readonly #queues = new Set<string>();
 
   get size(): number {
     return this.#handlers.size;
   }
 
   add(name: string | undefined, queue: string | undefined, handler: Handler): void {
-    const key = keyOf(name, queue);
-    if (this.#handlers.has(key)) throw new Error(`there is a handler of ${shown(name, queue)} already`);
-    this.#handlers.set(key, handler);
+    const named = this.#handlers.get(queue) ?? new Map<string | undefined, Handler>();
+    if (named.has(name)) throw new Error(`there is a handler of ${shown(name, queue)} already`);
+    this.#handlers.set(queue, named.set(name, handler));
+    this.#queues.add(handler.queue);
   }
 
   /** The handler of a job: one of its queue goes before one of its name alone. */
   find(name: string | undefined, queue: string): Handler {
-    const found =
-      this.#handlers.get(keyOf(name, queue)) ??
-      this.#handlers.get(keyOf(undefined, queue)) ??
-      this.#handlers.get(keyOf(name, undefined)) ??
-      this.#handlers.get(keyOf(undefined, undefined));
+    const [own, any] = [this.#handlers.get(queue), this.#handlers.get(undefined)];
+    const found = own?.get(name) ?? own?.get(undefined) ?? any?.get(name) ?? any?.get(undefined);
     if (found) return found;
     throw new NoHandler(`no handler of ${name === undefined ? 'jobs without a name' : `the name '${name}'`} in the queue '${queue}'`);
   }
 
   /** The queues that their jobs are posted to. */
   queues(): string[] {
-    return [...new Set([...this.#handlers.values()].map((handler) => handler.queue))];
+    return [...this.#queues];
   }
 }
-
-const keyOf = (name: string | undefined, queue: string | undefined): string => JSON.stringify([name ?? null, queue ?? null]);
 
 function shown(name: string | undefined, queue: string | undefined): string {
   const parts = [...(name === undefined ? [] : [`the name '${name}'`]), ...(queue === undefined ? [] : [`the queue '${queue}'`])];

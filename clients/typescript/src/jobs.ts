@@ -1,9 +1,26 @@
 /** A job's record. */
 import { type Codec, decoded } from './codecs.js';
 import type { Field, State } from './generated.js';
-import { double, list, mapping, pairs, type Reply, strings, value } from './replies.js';
+import { double, list, mapping, named, type Reply, type Row, strings, text, value } from './replies.js';
+import { type Signal, signalsOf } from './signals.js';
 
 const ENDED: ReadonlySet<string> = new Set(['complete', 'failed', 'cancelled', 'trashed']);
+
+/** A payload or a result. */
+type Value = { readonly data: string | Buffer; decoded?: unknown } | undefined;
+
+/** The signals that a job waits for. */
+export interface Awaits {
+  readonly signals: readonly string[];
+  readonly missing: readonly string[];
+  /** When the wait began, Unix ms. */
+  readonly since: number;
+  /** 1: one of them is enough. */
+  readonly any?: number;
+  /** When the wait times out, Unix ms, and what happens then. */
+  readonly until?: number;
+  readonly ontimeout?: string;
+}
 
 /** An entry of a job's history. */
 export interface HistoryEntry {
@@ -80,50 +97,66 @@ export class Job<Payload = unknown, Result = unknown> {
   declare readonly lapses: number;
   declare readonly history?: readonly HistoryEntry[];
   declare readonly until?: number;
+  /** Where it was before it moved to a dead queue. */
+  declare readonly origin?: Readonly<Row>;
+  /** The signals that it waits for. */
+  declare readonly awaits?: Awaits;
 
-  /** What the steps of its work came to, as the server has it. */
-  readonly #steps = new Map<string, { data: string | Buffer; at: number }>();
   readonly #codec: Codec;
-  readonly #data: { payload?: string | Buffer; result?: string | Buffer } = {};
-  readonly #decoded: { payload?: unknown; result?: unknown } = {};
+  // As the server has them, until somebody reads them.
+  #payload: Value;
+  #result: Value;
+  #steps: Reply | undefined;
+  #signals: Reply | undefined;
 
   constructor(record: Reply, codec: Codec) {
     this.#codec = codec;
     const fields = this as unknown as Record<string, unknown>;
-    pairs(record, (key, found) => {
-      if (key === 'payload' || key === 'result') this.#data[key] = found as string | Buffer;
-      else if (key === 'steps') {
-        pairs(found, (name, step) => {
-          const { value: data, at } = mapping(step, { value: (one) => one }) as { value: string | Buffer; at: number };
-          this.#steps.set(name, { data, at });
-        });
-      } else fields[key] = field(key, found);
-    });
+    const flat = list(record);
+    for (let at = 0; at + 1 < flat.length; at += 2) {
+      const key = text(flat[at]);
+      const found = flat[at + 1] as Reply;
+      if (key === 'payload') this.#payload = { data: found as string | Buffer };
+      else if (key === 'result') this.#result = { data: found as string | Buffer };
+      else if (key === 'steps') this.#steps = found;
+      else if (key === 'signals') this.#signals = found;
+      else fields[key] = field(key, found);
+    }
   }
 
   /** The payload; undefined when it was not asked for. Raises `PayloadError` when the codec cannot read it. */
   get payload(): Payload {
-    return this.#decode('payload') as Payload;
+    return this.#decode(this.#payload) as Payload;
   }
 
   /** The result; undefined when there is none. */
   get result(): Result | undefined {
-    return this.#decode('result') as Result | undefined;
+    return this.#decode(this.#result) as Result | undefined;
   }
 
   /** What the steps of its work came to, when `steps` was asked for. */
   get steps(): Readonly<Record<string, { readonly value: unknown; readonly at: number }>> {
-    return Object.fromEntries([...this.#steps].map(([name, { data, at }]) => [name, { value: decoded(this.#codec, data), at }]));
+    const decode = (data: Reply): unknown => decoded(this.#codec, data as string | Buffer);
+    return named(this.#steps, (step) => mapping(step, { value: decode }) as { value: unknown; at: number });
+  }
+
+  /** What somebody outside has said to it, by name, when `signals` was asked for. */
+  get signals(): Readonly<Record<string, Signal>> {
+    return signalsOf(this.#signals, this.#codec);
   }
 
   /** @internal The stored value of a step. */
   step(name: string): string | Buffer | undefined {
-    return this.#steps.get(name)?.data;
+    const flat = list(this.#steps);
+    for (let at = 0; at + 1 < flat.length; at += 2) {
+      if (text(flat[at]) === name) return mapping(flat[at + 1], { value: (data) => data })['value'] as string | Buffer;
+    }
+    return undefined;
   }
 
   /** The payload as it came. */
   get data(): string | Buffer | undefined {
-    return this.#data.payload;
+    return this.#payload?.data;
   }
 
   /** Whether it is complete, failed, cancelled or trashed. */
@@ -133,26 +166,33 @@ export class Job<Payload = unknown, Result = unknown> {
 
   toJSON(): Record<string, unknown> {
     const found: Record<string, unknown> = Object.fromEntries(Object.entries(this));
-    for (const name of ['payload', 'result'] as const) if (this.#data[name] !== undefined) found[name] = this[name];
-    if (this.#steps.size > 0) found['steps'] = this.steps;
+    if (this.#payload !== undefined) found['payload'] = this.payload;
+    if (this.#result !== undefined) found['result'] = this.result;
+    if (this.#steps !== undefined) found['steps'] = this.steps;
+    if (this.#signals !== undefined) found['signals'] = this.signals;
     return found;
   }
 
-  #decode(name: 'payload' | 'result'): unknown {
-    const data = this.#data[name];
-    if (data === undefined) return undefined;
-    if (!(name in this.#decoded)) this.#decoded[name] = decoded(this.#codec, data);
-    return this.#decoded[name];
+  #decode(value: Value): unknown {
+    if (value === undefined) return undefined;
+    if (!('decoded' in value)) value.decoded = decoded(this.#codec, value.data);
+    return value.decoded;
   }
 }
 
+/** Fields that are more than text, a number, or a list of these. */
+const SHAPES: Readonly<Record<string, (found: Reply) => unknown>> = {
+  meta: strings,
+  progress: double,
+  origin: mapping,
+  awaits: mapping,
+  history: historyOf,
+  costs: mapping,
+  spent: (found) => mapping(found, { costs: (limits) => mapping(limits) }),
+};
+
 function field(key: string, found: Reply): unknown {
-  if (key === 'meta') return strings(found);
-  if (key === 'progress') return double(found);
-  if (key === 'history') return historyOf(found);
-  if (key === 'costs') return mapping(found);
-  if (key === 'spent') return mapping(found, { costs: (limits) => mapping(limits) });
-  return value(found);
+  return typeof found === 'number' ? found : (SHAPES[key] ?? value)(found);
 }
 
 /** Which fields a record is to have; all of them when undefined. */

@@ -2,7 +2,7 @@
 import { createClient, createSentinel, ErrorReply, RESP_TYPES } from '@redis/client';
 import type { RedisClientOptions, RedisClientType, RedisClusterType, RedisSentinelType } from '@redis/client';
 
-import { Away, ConnectionLost, refusal } from './errors.js';
+import { Away, type BoardError, ConnectionLost, refusal } from './errors.js';
 import type { Reply } from './replies.js';
 import type { Word } from './words.js';
 
@@ -23,14 +23,14 @@ export const PATIENCE = 10_000;
 const CONNECT = 5000;
 const DEFAULT_URL = 'redis://127.0.0.1:6379';
 
-const TEXT = { [RESP_TYPES.MAP]: Array };
-const BYTES = { [RESP_TYPES.MAP]: Array, [RESP_TYPES.BLOB_STRING]: Buffer };
+/** Maps come as flat arrays, text as Buffers: packed records are one. */
+const OPTIONS = { typeMapping: { [RESP_TYPES.MAP]: Array, [RESP_TYPES.BLOB_STRING]: Buffer } };
 
 /** What there is to say of one way to a server. */
 interface Way {
   connect(): Promise<unknown>;
   destroy(): void;
-  send(key: string | undefined, words: readonly Word[], binary: boolean): Promise<unknown>;
+  send(key: string | undefined, words: readonly Word[]): Promise<unknown>;
   subscribe(channels: string[], heard: (message: string, channel: string) => void): Promise<void>;
   readonly ready: boolean;
   ref(): void;
@@ -94,7 +94,7 @@ function clientWay(client: AnyClient): Way {
     destroy: () => {
       if (client.isOpen) client.destroy();
     },
-    send: (_, words, binary) => client.sendCommand(words, { typeMapping: binary ? BYTES : TEXT }),
+    send: (_, words) => client.sendCommand(words, OPTIONS),
     subscribe: (channels, heard) => client.subscribe(channels, heard),
     get ready() {
       return client.isReady;
@@ -111,7 +111,7 @@ function clusterWay(cluster: AnyCluster): Way {
     destroy: () => {
       cluster.destroy();
     },
-    send: (key, words, binary) => cluster.sendCommand(key, false, words as Word[], { typeMapping: binary ? BYTES : TEXT }),
+    send: (key, words) => cluster.sendCommand(key, false, words as Word[], OPTIONS),
     subscribe: (channels, heard) => cluster.subscribe(channels, heard),
     ready: true,
     ref: () => undefined,
@@ -124,7 +124,7 @@ function sentinelWay(sentinel: AnySentinel): Way {
   return {
     connect: () => sentinel.connect(),
     destroy: () => void sentinel.destroy(),
-    send: (_, words, binary) => sentinel.sendCommand(false, words as Word[], { typeMapping: binary ? BYTES : TEXT }),
+    send: (_, words) => sentinel.sendCommand(false, words as Word[], OPTIONS),
     subscribe: (channels, heard) => sentinel.subscribe(channels, heard),
     get ready() {
       return sentinel.isReady;
@@ -182,8 +182,19 @@ export class Link {
   }
 
   /** Sends a command; `block`: how long the server may wait before it answers, ms. */
-  async ask(words: readonly Word[], { key, block = 0, binary = false, patient = true }: Asking = {}): Promise<Reply> {
+  async ask(words: readonly Word[], { key, block = 0, patient = true }: Asking = {}): Promise<Reply> {
     const way = this.#way?.ready === true ? this.#way : await this.#connected(patient);
+    this.#begun(way, block);
+    try {
+      return (await way.send(key, words)) as Reply;
+    } catch (error) {
+      throw this.#refused(way, error);
+    } finally {
+      this.#done(way);
+    }
+  }
+
+  #begun(way: Way, block: number): void {
     if (this.#pending === 0) {
       this.#since = Date.now();
       this.#longest = 0;
@@ -194,23 +205,35 @@ export class Link {
     }
     this.#pending += 1;
     this.#longest = Math.max(this.#longest, block);
-    try {
-      const reply = (await way.send(key, words, binary)) as Reply;
-      this.#since = Date.now();
-      return reply;
-    } catch (error) {
-      if (error instanceof ErrorReply) {
-        this.#since = Date.now();
-        throw refusal(error.message);
-      }
+  }
+
+  #done(way: Way): void {
+    this.#since = Date.now();
+    this.#pending -= 1;
+    if (this.#pending === 0) way.unref();
+  }
+
+  /** What the server refuses; raises what is no answer, or the answer of one that cannot work now. */
+  #refused(way: Way, error: unknown): BoardError {
+    if (!(error instanceof ErrorReply)) {
       this.#drop(way);
       throw lost(error, this.#shown);
-    } finally {
-      this.#pending -= 1;
-      if (this.#pending === 0) {
-        way.unref();
-      }
     }
+    const found = refusal(error.message);
+    if (found instanceof Away) throw found;
+    return found;
+  }
+
+  /**
+   * Sends commands together; their replies, or what the server refused. Raises `ConnectionLost` when one of them has no
+   * answer.
+   */
+  async askAll(all: readonly (readonly Word[])[], { key, patient = true }: Asking = {}): Promise<(Reply | BoardError)[]> {
+    const way = this.#way?.ready === true ? this.#way : await this.#connected(patient);
+    this.#begun(way, 0);
+    const found = await Promise.all(all.map(async (words) => way.send(key, words).catch((error: unknown) => new Unanswered(error))));
+    this.#done(way);
+    return found.map((one) => (one instanceof Unanswered ? this.#refused(way, one.error) : (one as Reply)));
   }
 
   /** Listens to channels, until the connection is lost or closed. */
@@ -290,10 +313,14 @@ export class Link {
   }
 }
 
+/** Why a command has no reply. */
+class Unanswered {
+  constructor(readonly error: unknown) {}
+}
+
 interface Asking {
   key?: string | undefined;
   block?: number;
-  binary?: boolean;
   /** Whether a server that cannot be reached is tried for some seconds. */
   patient?: boolean;
 }

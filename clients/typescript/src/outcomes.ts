@@ -106,6 +106,15 @@ export class Lost extends Stopped {
   override readonly name = 'Lost';
 }
 
+/**
+ * The job waits for signals, and was given up until they arrive: the handler is left, and called again then. A `catch`
+ * catches this as any error, so throw it on: `if (error instanceof Stopped) throw error`. A handler that goes on all the
+ * same can say nothing more: what it returns or throws is dropped.
+ */
+export class Waits extends Stopped {
+  override readonly name = 'Waits';
+}
+
 /** Somebody asked to cancel the job. Unless the handler returns all the same, the job is cancelled. */
 export class CancelRequested extends Stopped {
   override readonly name = 'CancelRequested';

@@ -1,4 +1,4 @@
-/** What makes replies values. Links have maps as flat arrays, whatever the protocol, and text as text or Buffers. */
+/** What makes replies values. Links have maps as flat arrays, whatever the protocol, and most text as Buffers. */
 import { Refused } from './errors.js';
 
 /** What a server answers. */
@@ -35,9 +35,24 @@ export function pairs(reply: Reply | undefined, take: (key: string, found: Reply
 export function mapping(reply: Reply | undefined, shapes: Readonly<Record<string, (found: Reply) => unknown>> = {}): Row {
   const found: Row = {};
   pairs(reply, (key, one) => {
-    Object.defineProperty(found, key, { value: (shapes[key] ?? value)(one), enumerable: true, configurable: true, writable: true });
+    put(found, key, (shapes[key] ?? value)(one));
   });
   return found;
+}
+
+/** A map whose names are a user's, with values of one shape. */
+export function named<T>(reply: Reply | undefined, shape: (found: Reply) => T): Record<string, T> {
+  const found: Record<string, T> = {};
+  pairs(reply, (key, one) => {
+    put(found, key, shape(one));
+  });
+  return found;
+}
+
+/** Sets a field, also one of the name that objects have for their prototype. */
+function put(object: Record<string, unknown>, key: string, found: unknown): void {
+  if (key === '__proto__') Object.defineProperty(object, key, { value: found, enumerable: true, configurable: true, writable: true });
+  else object[key] = found;
 }
 
 export const strings = (reply: Reply): Record<string, string> => mapping(reply, {}) as Record<string, string>;

@@ -100,7 +100,7 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
       return [word, text(limit, key), String(toMs(time, key))];
     }
     case 'claim':
-      return [word, ...optionWords('JOB.CLAIM', value, codec)];
+      return [word, ...optionWords('JOB.CLAIM', value, codec), 'PACKED'];
   }
 }
 

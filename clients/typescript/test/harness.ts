@@ -1,7 +1,9 @@
 /** What the tests share: servers, and waiting for conditions. */
-import { after, beforeEach } from 'node:test';
+import { after, beforeEach, type TestContext } from 'node:test';
 
-import type { Board } from '../src/index.js';
+import { createClient } from '@redis/client';
+
+import { type Board, Worker, type WorkerOptions } from '../src/index.js';
 import { TestServer, type TestServerOptions } from '../src/testing.js';
 
 /** A server for the tests of a file, empty before each. `$JOBBOARD_SERVER` and `$JOBBOARD_MODULE` say which. */
@@ -22,3 +24,31 @@ export async function until(what: () => boolean | Promise<boolean>): Promise<voi
 }
 
 export const ended = async (board: Board, id: string): Promise<void> => until(async () => ['complete', 'failed', 'cancelled', 'trashed'].includes((await board.state(id)) ?? ''));
+
+/** Starts a worker that ends with the test. */
+export function started(t: TestContext, board: Board, options: WorkerOptions = {}): Worker {
+  const worker = new Worker(board, { logger: null, ...options });
+  const running = worker.run({ signals: false });
+  t.after(async () => {
+    await worker.stop();
+    await running;
+  });
+  return worker;
+}
+
+/** Something that a test opens when it likes. */
+export function gate() {
+  let open: () => void = () => undefined;
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, passed };
+}
+
+/** Ends all connections but one. */
+export async function cut(server: TestServer): Promise<void> {
+  const admin = createClient({ url: server.url });
+  await admin.connect();
+  for (const type of ['normal', 'pubsub']) await admin.sendCommand(['CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes']);
+  admin.destroy();
+}

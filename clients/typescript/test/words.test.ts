@@ -46,7 +46,7 @@ test('options become the words of a command', () => {
   assert.equal(words({ meta: { to: 'ann', n: 1 }, tags: ['x', 'y'] }), 'META 2 to ann n 1 TAGS 2 x y');
   assert.equal(words({ after: ['a', 'b'] }), 'AFTER 2 a b');
   assert.equal(words({ after: [{ ids: ['a'], onfailure: 'run' }, { ids: ['b'] }] }), 'AFTER 1 a ONFAILURE run AFTER 1 b');
-  assert.equal(optionWords('JOB.CONSUME', { result: 4, claim: { count: 2, queues: [] } }, json).join(' '), 'RESULT 4 CLAIM QUEUES 0 COUNT 2');
+  assert.equal(optionWords('JOB.CONSUME', { result: 4, claim: { count: 2, queues: [] } }, json).join(' '), 'RESULT 4 CLAIM QUEUES 0 COUNT 2 PACKED');
   assert.throws(() => words({ prioity: 5 }), /JOB.POST has no option 'prioity'; there are id, /);
   assert.throws(() => words({ onConflict: 'return' }), /did you mean 'onconflict'\?/);
   assert.throws(() => words({ onconflict: 'merge' }), /onconflict is one of reject, return, replace, debounce, not "merge"/);

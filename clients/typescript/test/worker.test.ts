@@ -1,41 +1,14 @@
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 
 import { createClient } from '@redis/client';
 import { z } from 'zod';
 
-import { Abandon, type Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
-import { ended, serverOf, until } from './harness.js';
+import { Abandon, type Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, Retry, Trash, Worker } from '../src/index.js';
+import { cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
-
-/** Starts a worker that ends with the test. */
-function started(t: TestContext, board: Board, options: WorkerOptions = {}): Worker {
-  const worker = new Worker(board, { logger: null, ...options });
-  const running = worker.run({ signals: false });
-  t.after(async () => {
-    await worker.stop();
-    await running;
-  });
-  return worker;
-}
-
-/** Something that a test opens when it likes. */
-function gate() {
-  let open: () => void = () => undefined;
-  const passed = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { open, passed };
-}
-
-/** Ends all connections but one. */
-async function cut(): Promise<void> {
-  const admin = createClient({ url: server.url });
-  await admin.connect();
-  for (const type of ['normal', 'pubsub']) await admin.sendCommand(['CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes']);
-  admin.destroy();
-}
+const cut = async (): Promise<void> => cutAll(server);
 
 describe('ends', () => {
   test('a task runs and its result comes back typed', async (t) => {
@@ -289,55 +262,6 @@ describe('output', () => {
     assert.equal(await task.result(id), 'done');
     assert.equal(await whole(board, id), '');
     assert.equal(warned.filter((one) => one.includes('its output is written no longer: LIMIT output-bytes')).length, 1);
-  });
-});
-
-describe('steps', () => {
-  test('what is done is not done again', async (t) => {
-    const board = server.board();
-    const calls: string[] = [];
-    let stored: unknown[] = [];
-    const order = board.task('order', { backoff: '1ms', retries: 3 }).handle(async (_, context) => {
-      const receipt = await context.step('charge', () => {
-        calls.push(`charge ${context.id}`);
-        return { sum: 5 };
-      });
-      for await (const row of context.iterate('rows', ['a', 'b', 'c'], { every: 2 })) {
-        calls.push(row);
-        if (row === 'c' && context.attempt === 1) throw new Error('broken');
-      }
-      await assert.rejects(context.step('charge', () => 1), /two steps of this run are called 'charge'/);
-      stored = Object.entries(context.job.steps).map(([name, { value }]) => [name, value]);
-      return receipt;
-    });
-    const id = await order.post({}, { id: 'a' });
-    started(t, board);
-    assert.deepEqual(await order.result(id), { sum: 5 });
-    assert.deepEqual(calls, ['charge a', 'a', 'b', 'c', 'c']);
-    assert.deepEqual(stored, [['charge', { sum: 5 }], ['rows', 2]]);
-  });
-
-  test('a step is stored once, although the connection breaks', async (t) => {
-    const board = server.board();
-    const { open, passed } = gate();
-    let calls = 0;
-    const task = board.task('work').handle(async (_, context) => {
-      const value = await context.step('one', async () => {
-        calls += 1;
-        await passed;
-        await cut();
-        return calls;
-      });
-      const nothing: unknown = await context.step<unknown>('two', () => undefined);
-      return [value, nothing];
-    });
-    started(t, board, { lease: '2s' });
-    const id = await task.post({});
-    await until(() => calls === 1);
-    open();
-    await ended(board, id).catch(() => ended(board, id)); // the test's own connection breaks, too
-    assert.deepEqual(await task.result(id), [1, null]);
-    assert.equal(calls, 1);
   });
 });
 

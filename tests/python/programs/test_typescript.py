@@ -14,7 +14,7 @@ pytestmark = pytest.mark.long
 
 PACKAGE = ROOT / "clients" / "typescript"
 FILES = sorted(path.stem.removesuffix(".test") for path in (PACKAGE / "test").glob("*.test.ts"))
-OF_A_SERVER = ("board", "worker")
+OF_A_SERVER = ("board", "steps", "worker")
 """Those that run on every server."""
 
 
@@ -39,6 +39,6 @@ def run(file: str, kind: str) -> None:
         "NODE_OPTIONS": "--conditions=jobboard-tests",  # examples import the package by its name
     }
     words = ["node", "--test", "--test-reporter=tap", str(program)]
-    found = subprocess.run(words, cwd=PACKAGE, env=environment, capture_output=True, text=True, timeout=120)
+    found = subprocess.run(words, cwd=PACKAGE, env=environment, capture_output=True, text=True, timeout=280)
     assert found.returncode == 0, found.stdout + found.stderr
     assert re.search(r"^# pass [1-9]", found.stdout, re.MULTILINE), "no test has run"

@@ -2,10 +2,16 @@
 import type { CancelOptions, DependAddOptions, Filters, PauseOptions, ResumeOptions, ScheduleSetOptions, Settings, UpdateOptions } from '../generated.js';
 import { EVENTS, SETTINGS } from '../generated.js';
 import type { FieldNames, Job } from '../jobs.js';
-import { list, mapping, type Reply, type Row, strings, text, textOrNull, value } from '../replies.js';
+import { list, mapping, named, type Reply, type Row, strings, text, textOrNull, value } from '../replies.js';
 import { toMs } from '../durations.js';
 import { counted, filterWords, optionWords, type Word } from '../words.js';
 import { Working } from './working.js';
+
+/** What a signal says beside its name, and who sends it, which is shown and not checked. */
+export interface Said {
+  value?: unknown;
+  sender?: string | undefined;
+}
 
 /** What a verb over several jobs has done. */
 export interface Slice {
@@ -62,9 +68,17 @@ export class Operating extends Working {
    * Sends a signal to jobs: for each `woken`, `kept` (it does not wait for it yet), `already`, `ended`, or null (unknown).
    * The first signal of a name counts.
    */
-  async signal(name: string, ids: string | readonly string[], { value: said, sender }: { value?: unknown; sender?: string } = {}): Promise<(string | null)[]> {
-    const words = [...(said === undefined ? [] : ['VALUE', this.codec.encode(said)]), ...(sender === undefined ? [] : ['SENDER', sender])];
-    return list(await this.send('JOB.SIGNAL', [name, ...idWords(ids), ...words])).map(textOrNull);
+  async signal(name: string, ids: string | readonly string[], options: Said = {}): Promise<(string | null)[]> {
+    return list(await this.send('JOB.SIGNAL', [name, ...idWords(ids), ...this.#said(options)])).map(textOrNull);
+  }
+
+  /** Sends a signal to all jobs that pass the filters and have none of its name yet. */
+  async signalWhere(name: string, where: Filters, { value: said, sender, ...sweep }: Said & Sweep = {}): Promise<Slice> {
+    return this.#sweep('JOB.SIGNAL', where, [], this.#said({ value: said, sender }), sweep, [name]);
+  }
+
+  #said({ value: said, sender }: Said): Word[] {
+    return [...(said === undefined ? [] : ['VALUE', this.codec.encode(said)]), ...(sender === undefined ? [] : ['SENDER', sender])];
   }
 
   /** Takes claimed jobs from their workers; with `front` they come next of their priority. */
@@ -170,12 +184,8 @@ export class Operating extends Working {
 
   /** The settings in force, all or these, and where each comes from. */
   async settingsGet(names: readonly (keyof Settings)[] = [], scope: Scope = {}): Promise<Record<string, Setting>> {
-    const shape = (reply: Reply): Setting => ({ value: value(list(reply)[0] as Reply) as number, source: text(list(reply)[1]) });
-    const found: Record<string, Setting> = {};
-    for (const [name, one] of Object.entries(mapping(await this.send('JOB.SETTINGS GET', [...scopeWords(scope), ...names]), new Proxy({}, { get: () => shape })))) {
-      found[name] = one as Setting;
-    }
-    return found;
+    const reply = await this.send('JOB.SETTINGS GET', [...scopeWords(scope), ...names]);
+    return named(reply, (one) => ({ value: value(list(one)[0] as Reply) as Setting['value'], source: text(list(one)[1]) }));
   }
 
   /** Sets settings of the board, a queue, groups or a shared limit. */
@@ -190,16 +200,16 @@ export class Operating extends Working {
 
   #slice(reply: Reply): Slice {
     const [count, , missed, jobs] = list(reply);
-    return { count: count as number, missed: list(missed).map((one) => text(one)), jobs: list(jobs).map((one) => this.jobOrNull(one)) };
+    return { count: count as number, missed: list(missed).map((one) => text(one)), jobs: this.jobsOrNull(jobs ?? null) };
   }
 
-  async #sweep(command: string, where: Filters, head: readonly Word[], tail: readonly Word[], { count = 1000, dryrun = false, progress }: Sweep): Promise<Slice> {
+  async #sweep(command: string, where: Filters, head: readonly Word[], tail: readonly Word[], { count = 1000, dryrun = false, progress }: Sweep, first: readonly Word[] = []): Promise<Slice> {
     const filters = filterWords(where);
     if (filters.length === 0) throw new TypeError('no filter is given: this would be every job');
     const sum: Slice = { count: 0, missed: [], jobs: [] };
     let done = 0;
     for (let cursor = '0'; ; ) {
-      const words = ['WHERE', ...filters, ...head, 'COUNT', String(count), 'CURSOR', cursor, ...(dryrun ? ['DRYRUN'] : []), ...tail];
+      const words = [...first, 'WHERE', ...filters, ...head, 'COUNT', String(count), 'CURSOR', cursor, ...(dryrun ? ['DRYRUN'] : []), ...tail];
       const reply = await this.send(command, words);
       const slice = this.#slice(reply);
       done += slice.count;
@@ -218,8 +228,13 @@ function idWords(ids: string | readonly string[]): Word[] {
 }
 
 /** `FIELDS n field …`, when there are any. */
-export function fieldWords(fields: FieldNames | undefined): Word[] {
+function fieldWords(fields: FieldNames | undefined): Word[] {
   return fields === undefined ? [] : counted('FIELDS', fields);
+}
+
+/** What of records is wanted, and that they come packed. */
+export function recordWords(fields: FieldNames | undefined): Word[] {
+  return [...fieldWords(fields), 'PACKED'];
 }
 
 function returnWords({ return: wanted, fields }: { return?: boolean; fields?: FieldNames }): Word[] {

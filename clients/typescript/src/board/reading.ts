@@ -3,7 +3,7 @@ import type { Filters } from '../generated.js';
 import { type FieldNames, type HistoryEntry, historyOf, type Job } from '../jobs.js';
 import { double, list, mapping, type Reply, type Row, text, value } from '../replies.js';
 import { filterWords, type Word } from '../words.js';
-import { fieldWords, Operating } from './operating.js';
+import { recordWords, Operating } from './operating.js';
 import type { Page } from './sending.js';
 
 /** What a listing is to have beside its filters. */
@@ -39,7 +39,8 @@ const rowsOf = (reply: Reply): Row[] => list(reply).map((one) => mapping(one));
 export class Reading extends Operating {
   /** The record of a job, or null: unknown, or dropped at its end. `state` tells these apart. */
   async get(id: string, fields?: FieldNames): Promise<Job | null> {
-    return this.jobOrNull(await this.send('JOB.GET', [id, ...fieldWords(fields)]));
+    const record = this.unpacked(await this.send('JOB.GET', [id, ...recordWords(fields)]));
+    return record.length === 0 ? null : this.job(record);
   }
 
   /** The state of a job, also of one whose record was dropped a short while ago; null of an unknown one. */
@@ -50,13 +51,13 @@ export class Reading extends Operating {
 
   /** The records of many jobs, null for an unknown one. */
   async getMany(ids: readonly string[], fields?: FieldNames): Promise<(Job | null)[]> {
-    return list(await this.send('JOB.MGET', [String(ids.length), ...ids, ...fieldWords(fields)])).map((one) => this.jobOrNull(one));
+    return this.jobsOrNull(await this.send('JOB.MGET', [String(ids.length), ...ids, ...recordWords(fields)]));
   }
 
   /** Walks over a job's children, in the order of their posts. */
   async *children(id: string, options: Omit<Listing, 'rev'> = {}): AsyncGenerator<Job, void, undefined> {
     for (let cursor = '0'; ; ) {
-      const words = [id, 'CHILDREN', ...fieldWords(options.fields), 'CURSOR', cursor, 'COUNT', String(options.count ?? 100)];
+      const words = [id, 'CHILDREN', ...recordWords(options.fields), 'CURSOR', cursor, 'COUNT', String(options.count ?? 100)];
       const reply = await this.send('JOB.GET', words);
       if (reply === null) return;
       yield* this.jobs(list(reply)[2] as Reply);
@@ -67,13 +68,13 @@ export class Reading extends Operating {
 
   /** Walks over the jobs that pass all filters. */
   list(filters: Filters = {}, { fields, rev, count }: Listing = {}): AsyncGenerator<Job, void, undefined> {
-    const words = [...filterWords(filters), ...(rev === true ? ['REV'] : []), ...fieldWords(fields)];
+    const words = [...filterWords(filters), ...(rev === true ? ['REV'] : []), ...recordWords(fields)];
     return this.pages('JOB.LIST', words, (one) => this.job(one), count);
   }
 
   /** One page of `list`. It may be empty and have a cursor: go on until that is `'0'`. */
   async listPage(filters: Filters = {}, options: Listing & { cursor?: string } = {}): Promise<Page<Job>> {
-    const words = [...filterWords(filters), ...(options.rev === true ? ['REV'] : []), ...fieldWords(options.fields)];
+    const words = [...filterWords(filters), ...(options.rev === true ? ['REV'] : []), ...recordWords(options.fields)];
     const reply = list(await this.send('JOB.LIST', [...words, 'CURSOR', options.cursor ?? '0', 'COUNT', String(options.count ?? 100)]));
     return { cursor: text(reply[0]), items: this.jobs(reply[1] as Reply) };
   }
@@ -81,7 +82,7 @@ export class Reading extends Operating {
   /** One page of what has changed since a revision of the board. */
   async listChanged(since: number, options: { cursor?: string; count?: number; fields?: FieldNames } = {}): Promise<Changed> {
     const words = ['SINCE', String(since), 'CURSOR', options.cursor ?? '0', 'COUNT', String(options.count ?? 100)];
-    const [cursor, jobs, removed, revision] = list(await this.send('JOB.LIST', [...words, ...fieldWords(options.fields)]));
+    const [cursor, jobs, removed, revision] = list(await this.send('JOB.LIST', [...words, ...recordWords(options.fields)]));
     return {
       cursor: text(cursor),
       items: this.jobs(jobs as Reply),

@@ -4,6 +4,7 @@ import type { CommandName } from '../generated.js';
 import { type Hook, NO_HOOK } from '../hooks.js';
 import { Job } from '../jobs.js';
 import { type Link, Place, type Server } from '../link.js';
+import { unpacked } from '../packed.js';
 import { list, mapping, type Reply, type Row, text } from '../replies.js';
 import { optionWords, type Word } from '../words.js';
 
@@ -77,11 +78,6 @@ export class Sending {
   }
 
   /** @internal */
-  get binary(): boolean {
-    return this.codec.text !== true;
-  }
-
-  /** @internal */
   closes(close: () => void): () => void {
     this.#closers.add(close);
     return () => this.#closers.delete(close);
@@ -89,7 +85,7 @@ export class Sending {
 
   /** @internal Sends a command of the board: `words` come after its key. */
   async send(command: string, words: readonly Word[] = []): Promise<Reply> {
-    return this.#link.ask([...command.split(' '), this.name, ...words], { key: this.name, binary: this.binary });
+    return this.#link.ask([...command.split(' '), this.name, ...words], { key: this.name });
   }
 
   /** @internal The same with options behind the words. */
@@ -106,7 +102,7 @@ export class Sending {
     const stop = this.closes(close);
     signal?.addEventListener('abort', close);
     try {
-      return await link.ask([command, this.name, ...words], { key: this.name, block, binary: this.binary });
+      return await link.ask([command, this.name, ...words], { key: this.name, block });
     } finally {
       stop();
       signal?.removeEventListener('abort', close);
@@ -121,20 +117,25 @@ export class Sending {
   }
 
   /** @internal */
-  jobs(records: Reply): Job[] {
-    return list(records).map((one) => this.job(one));
+  jobs(packed: Reply): Job[] {
+    return this.unpacked(packed).map((one) => this.job(one));
   }
 
   /** @internal */
-  jobOrNull(record: Reply): Job | null {
-    return record === null ? null : this.job(record);
+  jobsOrNull(packed: Reply): (Job | null)[] {
+    return this.unpacked(packed).map((one) => (one === null ? null : this.job(one)));
+  }
+
+  /** @internal The records of a packed reply. */
+  unpacked(packed: Reply | undefined): readonly Reply[] {
+    return list(unpacked(packed, this.codec.text !== true));
   }
 
   /** @internal Walks over all pages of a command. */
   async *pages<T>(command: string, words: readonly Word[], shape: (reply: Reply) => T, count = 100): AsyncGenerator<T, void, undefined> {
     for (let cursor = '0'; ; ) {
       const reply = list(await this.send(command, [...words, 'CURSOR', cursor, 'COUNT', String(count)]));
-      for (const one of list(reply[1])) yield shape(one);
+      for (const one of this.unpacked(reply[1])) yield shape(one);
       cursor = text(reply[0]);
       if (cursor === '0') return;
     }

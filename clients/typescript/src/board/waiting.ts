@@ -5,7 +5,7 @@ import type { PostOptions } from '../generated.js';
 import { type FieldNames, Job } from '../jobs.js';
 import { list, mapping, type Reply, text } from '../replies.js';
 import type { Word } from '../words.js';
-import { fieldWords } from './operating.js';
+import { recordWords } from './operating.js';
 import { Reading } from './reading.js';
 import { BLOCK } from './sending.js';
 
@@ -37,9 +37,9 @@ export class Waiting extends Reading {
    * passed. A record is there only when it is kept: post with `retain`, or let the handler give a result.
    */
   async wait(ids: readonly string[], options: Patience & { until?: 'all' | 'any'; fields?: FieldNames } = {}): Promise<(Job | null)[] | null> {
-    const words = ['JOBS', String(ids.length), ...ids, (options.until ?? 'all').toUpperCase(), ...fieldWords(options.fields)];
+    const words = ['JOBS', String(ids.length), ...ids, (options.until ?? 'all').toUpperCase(), ...recordWords(options.fields)];
     const reply = await this.#wait(words, options);
-    return reply === null ? null : list(reply).map((one) => this.jobOrNull(one));
+    return reply === null ? null : this.jobsOrNull(reply);
   }
 
   /** Waits until something can be claimed, or the board has jobs that have not ended, or none; false when `timeout` has passed. */
@@ -73,9 +73,9 @@ export class Waiting extends Reading {
     const fields = options.fields && [...new Set(['id', 'state', 'version', ...options.fields])];
     const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
     for (let version = 0; ; ) {
-      const reply = await this.#wait(['JOBS', '1', id, 'CHANGED', String(version), ...fieldWords(fields)], { end, signal: options.signal });
+      const reply = await this.#wait(['JOBS', '1', id, 'CHANGED', String(version), ...recordWords(fields)], { end, signal: options.signal });
       if (reply === null) throw new TimedOut(`${id} has not ended in time`);
-      let job = this.jobOrNull(list(reply)[0] ?? null);
+      let [job = null] = this.jobsOrNull(reply);
       if (job === null) {
         const ended = await this.#withoutRecord(id);
         if (ended instanceof JobUnknown) throw ended;

@@ -5,6 +5,7 @@ import type { Refused } from '../errors.js';
 import type { AbandonOptions, AwaitOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions } from '../generated.js';
 import type { Job } from '../jobs.js';
 import { list, mapping, orRefused, type Reply, type Row, strings, text } from '../replies.js';
+import { type Signal, signalsOf } from '../signals.js';
 import { counted, optionWords, type Word } from '../words.js';
 import { Posting } from './posting.js';
 
@@ -23,14 +24,6 @@ export interface Beat {
 /** What a step answers: as a heartbeat, and the value that counts. With `deadline` 0 the worker has lost the job. */
 export interface Stored extends Beat {
   readonly value: unknown;
-}
-
-/** What somebody outside has said to a job. */
-export interface Signal {
-  readonly value: unknown;
-  /** When it arrived, Unix ms. */
-  readonly at: number;
-  readonly sender?: string;
 }
 
 /** What a wait for signals answers. */
@@ -77,12 +70,12 @@ const failure = (reply: Reply) => mapping(reply) as unknown as Failure;
 export class Working extends Posting {
   /** Claims ready jobs, or with `block` waits for some. */
   async claim(worker: string, options: Omit<ClaimOptions, 'id'> = {}): Promise<Job[]> {
-    return this.jobs(await this.#claiming('JOB.CLAIM', [worker, ...optionWords('JOB.CLAIM', options, this.codec)], options));
+    return this.jobs(await this.#claiming('JOB.CLAIM', [worker, ...optionWords('JOB.CLAIM', options, this.codec), 'PACKED'], options));
   }
 
   /** Claims this one job. */
   async claimId(worker: string, id: string, options: Pick<ClaimOptions, 'lease' | 'session' | 'fields'> = {}): Promise<Job> {
-    const [job] = this.jobs(await this.sendWith('JOB.CLAIM', [worker, 'ID', id], options));
+    const [job] = this.jobs(await this.sendWith('JOB.CLAIM', [worker, 'ID', id, 'PACKED'], options));
     return job as Job;
   }
 
@@ -107,12 +100,7 @@ export class Working extends Posting {
       signals: (all) => all,
     }) as { state: string; timeout?: number; signals?: Reply };
     if (found.signals === undefined) return { state: found.state, timeout: false, signals: undefined };
-    const one = (reply: Reply): Signal => {
-      const { value, at, sender } = mapping(reply, { value: (said) => said }) as { value: string | Buffer; at: number; sender?: string };
-      return { value: value.length === 0 ? undefined : decoded(this.codec, value), at, ...(sender === undefined ? {} : { sender }) };
-    };
-    const names = Object.keys(mapping(found.signals));
-    return { state: found.state, timeout: found.timeout === 1, signals: mapping(found.signals, Object.fromEntries(names.map((name) => [name, one]))) as Record<string, Signal> };
+    return { state: found.state, timeout: found.timeout === 1, signals: signalsOf(found.signals, this.codec) };
   }
 
   /** Waits for the job's children: keeps the job when all have ended, else gives it up until they have. */

@@ -10,8 +10,8 @@ import type { Board } from '../board/board.js';
 import { BoardError, ConnectionLost } from '../errors.js';
 import { Job } from '../jobs.js';
 import type { Link } from '../link.js';
-import { CancelRequested, GoHome, Lost, type Stopped } from '../outcomes.js';
-import { list, type Reply } from '../replies.js';
+import { CancelRequested, GoHome, Lost, type Stopped, Waits } from '../outcomes.js';
+import type { Reply } from '../replies.js';
 import { Backoff, Unhandled } from './backoff.js';
 import type { Settled } from './options.js';
 import { perform } from './performer.js';
@@ -95,7 +95,7 @@ export class Engine {
 
   claimWords(count: number): string[] {
     const { queueWords, lease, fields } = this.options;
-    return [...queueWords, 'COUNT', String(count), 'LEASE', String(lease), 'SEEN', String(this.#seen), 'FIELDS', String(fields.length), ...fields];
+    return [...queueWords, 'COUNT', String(count), 'LEASE', String(lease), 'SEEN', String(this.#seen), 'FIELDS', String(fields.length), ...fields, 'PACKED'];
   }
 
   /** Takes the right to claim along with an end: how many jobs, or 0. */
@@ -114,23 +114,16 @@ export class Engine {
       const job = new Job(record, this.board.codec);
       this.#seen = Math.max(this.#seen, job.token);
       if (this.held.has(job.token)) continue;
-      const run = new Run(
-        job,
-        this.board,
-        this.name,
-        (one, fields) => {
-          this.#sender.report(one, fields);
-        },
-        async (one) => this.#sender.flush(one),
-        async (one, name, data, replace) => this.#sender.store(one, name, data, replace),
-      );
+      const run = new Run(job, this.board, this.name, this.#sender);
       run.returned = this.#returning;
       this.held.set(job.token, run);
       runs.push(run);
     }
     if (records.length < asked) this.#returning = false;
     this.#busy += runs.length;
-    if (this.#stopping) {
+    if (runs.length === 0) {
+      // Nothing to do.
+    } else if (this.#stopping) {
       for (const run of runs) this.#finished(run, givenBack('the worker stops'));
     } else {
       this.#waiting.push(...runs);
@@ -158,7 +151,7 @@ export class Engine {
           await this.#claimInBurst();
         } else {
           const words = ['JOB.CLAIM', this.key, this.name, ...this.claimWords(this.#asked), 'BLOCK', String(this.options.block)];
-          const found = list(await this.#claims.ask(words, { key: this.key, block: this.options.block, binary: this.board.binary, patient: false }));
+          const found = this.board.unpacked(await this.#claims.ask(words, { key: this.key, block: this.options.block, patient: false }));
           if (found.length === 0 && this.held.size === 0) this.told.drained();
           this.claimed(found);
         }
@@ -188,7 +181,7 @@ export class Engine {
   async #claimInBurst(): Promise<void> {
     const [ends, idle] = [this.#ends, this.held.size === 0];
     const words = ['JOB.CLAIM', this.key, this.name, ...this.claimWords(this.#asked)];
-    const found = list(await this.#claims.ask(words, { key: this.key, binary: this.board.binary, patient: true }));
+    const found = this.board.unpacked(await this.#claims.ask(words, { key: this.key, patient: true }));
     this.claimed(found);
     if (found.length > 0) return;
     if (idle) this.stop();
@@ -216,14 +209,20 @@ export class Engine {
       this.#running += 1;
       run.began = Date.now();
       this.told.active(run);
-      void perform(this.board, run.context, this.options.stacks)
-        .catch((error: unknown) => failed('Unsendable', `how this run ended cannot be sent: ${String(error)}`))
-        .then((outcome) => {
-          this.#running -= 1;
-          this.#finished(run, outcome);
-          this.#pump();
-        });
+      void this.#perform(run);
     }
+  }
+
+  async #perform(run: Run): Promise<void> {
+    let outcome: Outcome;
+    try {
+      outcome = await perform(this.board, run.context, this.options.stacks);
+    } catch (error) {
+      outcome = failed('Unsendable', `how this run ended cannot be sent: ${String(error)}`);
+    }
+    this.#running -= 1;
+    this.#finished(run, outcome);
+    if (this.#waiting.length > 0) this.#pump();
   }
 
   #finished(run: Run, found: Outcome): void {
@@ -231,7 +230,8 @@ export class Engine {
     run.ended = true;
     this.#busy -= 1;
     if (found.kind === 'nothing') {
-      this.letGo(run, '');
+      if (this.holds(run)) this.letGo(run, '');
+      else this.#changed();
       return;
     }
     let outcome = found;
@@ -249,8 +249,28 @@ export class Engine {
     this.done += 1;
     if (outcome.kind === 'complete' || outcome.kind === 'next') this.told.completed(run, outcome);
     if (outcome.kind === 'fail' || outcome.kind === 'trash') this.told.failed(run, outcome, reply);
+    if (this.options.verbose) this.#debug(run, outcome);
+    this.#forget(run);
+  }
+
+  #debug(run: Run, outcome: Outcome): void {
     const took = run.began === 0 ? 0 : Date.now() - run.began;
     this.options.log.debug(`${run.shown} ended as ${outcome.kind} in ${String(took)} ms (queue ${run.job.queue}, attempt ${String(run.job.attempt)})`);
+  }
+
+  holds(run: Run): boolean {
+    return this.held.get(run.token) === run;
+  }
+
+  /** Nothing runs. */
+  get idle(): boolean {
+    return this.#running === 0;
+  }
+
+  /** The server has blocked the job until its signals arrive: its handler is left. */
+  giveUp(run: Run): void {
+    this.options.log.debug(`${run.shown} waits for signals`);
+    run.context.stoppedBy(new Waits('the job waits for signals'));
     this.#forget(run);
   }
 

@@ -64,6 +64,8 @@ export interface Settled {
   stacks: boolean;
   fields: string[];
   log: Logger;
+  /** Whether somebody reads what is said of each run. */
+  verbose: boolean;
 }
 
 /** What is asked of each job that is claimed. */
@@ -106,6 +108,7 @@ export function settled(options: WorkerOptions, queues: readonly string[]): Sett
     stacks: options.stacks ?? true,
     fields: [...new Set([...FIELDS, ...(options.fields ?? [])])],
     log: options.logger === null ? SILENT : (options.logger ?? QUIET),
+    verbose: options.logger !== null && options.logger !== undefined,
   };
   return found;
 }

@@ -22,9 +22,8 @@ export async function perform(board: Board, context: Context, stacks: boolean): 
     const found = (handler = board.handlers.find(context.job.name, context.job.queue));
     context.check();
     const payload = found.schema === undefined ? context.job.payload : await validated(found.schema, context.job.payload, context.job.name ?? 'the payload');
-    const run = async (): Promise<unknown> => await found.function(payload, context);
-    const value = await (board.hook.running === undefined ? run() : board.hook.running(context, run));
-    return ended(board, context, found, value);
+    const value: unknown = await (board.hook.running === undefined ? found.function(payload, context) : board.hook.running(context, async () => await found.function(payload, context)));
+    return context.givenUp ? NOTHING : ended(board, context, found, value);
   } catch (error) {
     return failure(error, context, handler, stacks);
   }
@@ -52,7 +51,7 @@ function leadsBack(board: Board, context: Context, handler: Handler, queue: stri
 }
 
 function failure(error: unknown, context: Context, handler: Handler | undefined, stacks: boolean): Outcome {
-  if (context.lost || error instanceof Lost) return NOTHING;
+  if (context.lost || context.givenUp || error instanceof Lost) return NOTHING;
   if (context.cancelled || error instanceof CancelRequested) return givenBack('cancelled');
   if (error instanceof GoHome) return givenBack('the worker stops');
   if (error instanceof NoHandler) return { ...NOTHING, kind: 'unhandled', value: error.message };

@@ -2,6 +2,7 @@
 import type { Board } from '../board/board.js';
 import { toMs } from '../durations.js';
 import { Context, type Report, type Reports } from '../context.js';
+import type { Row } from '../replies.js';
 import type { Job } from '../jobs.js';
 import { type Complete, type Next, shortened } from '../outcomes.js';
 import type { Word } from '../words.js';
@@ -47,6 +48,14 @@ export class Writing {
 /** The longest chunk that is put together, bytes. */
 const MOST = 16_384;
 
+/** Where a run's reports and questions go: to the worker's sender. */
+export interface Sending {
+  report(run: Run, fields: Report): void;
+  flush(run: Run): Promise<void>;
+  store(run: Run, name: string, data: Word, replace: boolean): Promise<Word | undefined>;
+  wait(run: Run, words: readonly Word[]): Promise<Row>;
+}
+
 /** A claim, from the moment it is in our hands until the server has taken its end. It takes its context's reports. */
 export class Run implements Reports {
   readonly context: Context;
@@ -67,14 +76,14 @@ export class Run implements Reports {
   writes = true;
   /** It may be the claim of an earlier worker of our name, which may have written chunks. */
   returned = false;
+  /** Its end is sent in a command of its own: one that it shared was refused. */
+  alone = false;
 
   constructor(
     readonly job: Job,
     board: Board,
     worker: string,
-    private readonly reported: (run: Run, fields: Report) => void,
-    private readonly flushed: (run: Run) => Promise<void>,
-    private readonly stored: (run: Run, name: string, data: Word, replace: boolean) => Promise<Word | undefined>,
+    private readonly sender: Sending,
   ) {
     this.context = new Context(job, worker, board, this);
   }
@@ -92,7 +101,7 @@ export class Run implements Reports {
   }
 
   report(fields: Report): void {
-    this.reported(this, fields);
+    this.sender.report(this, fields);
   }
 
   /** Gives a number to a chunk of output, unless it has one. */
@@ -104,11 +113,15 @@ export class Run implements Reports {
   }
 
   async store(name: string, data: Word, replace: boolean): Promise<Word | undefined> {
-    return this.stored(this, name, data, replace);
+    return this.sender.store(this, name, data, replace);
+  }
+
+  async wait(words: readonly Word[]): Promise<Row> {
+    return this.sender.wait(this, words);
   }
 
   async flush(): Promise<void> {
-    return this.flushed(this);
+    return this.sender.flush(this);
   }
 }
 
