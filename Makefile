@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-console bench-agents bench-streams bench-growth bench-flow instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist test-upgrade release first-job deny lock console console-build screenshots site clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-node bench-console bench-agents bench-streams bench-growth bench-flow instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist test-upgrade release first-job deny lock console console-build screenshots site clean
 
 # make run
 PORT    ?= 6379
@@ -150,6 +150,11 @@ bench-workers: setup build ## Our worker beside those of RQ, arq, Celery, Dramat
 	@scripts/workers
 	$(VENV)/python benches/workers/bench.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
 	$(VENV)/python benches/workers/startup.py
+	@$(MAKE) bench-node
+
+bench-node: setup build typescript ## Our worker in Node beside BullMQ's, into docs/reports/workers.md [SERVER=redis82] [JOBS=5000]
+	@scripts/peers node
+	$(VENV)/python benches/workers/node_workers.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
 
 bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis70] [PEERS=jobboard,streams]
 	@scripts/peers

@@ -102,7 +102,7 @@ export class Refused {
 /** Codes that tell a worker that a job is no longer its own. */
 export const LOST: ReadonlySet<string> = new Set(['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'STALE', 'ENDED', 'CANCELLED']);
 
-const AWAY = /^(UNBLOCKED|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|LOADING|BUSY|READONLY)\b/;
+const AWAY = /^(UNBLOCKED|MOVED|ASK|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|LOADING|BUSY|READONLY)\b/;
 
 /** The error that stands for an answer of the server. */
 export function refusal(text: string): BoardError | Away {

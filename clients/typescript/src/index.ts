@@ -18,6 +18,7 @@ export { type ErrorClass, type HandlerFunction, NoHandler, type Which } from './
 export { type Hook, hooks } from './hooks.js';
 export { type Awaits, type FieldNames, type HistoryEntry, Job } from './jobs.js';
 export type { Server } from './link.js';
+export type { Cluster, Sentinels } from './primaries.js';
 export { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, Stopped, Trash, Waits } from './outcomes.js';
 export type { Row } from './replies.js';
 export type { InputOf, OutputOf, Schema } from './schema.js';

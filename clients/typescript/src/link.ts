@@ -1,22 +1,21 @@
 /** How a board talks to its server: connections that fail at once when they break, and are made anew when asked. */
-import { createClient, createSentinel, ErrorReply, RESP_TYPES } from '@redis/client';
-import type { RedisClientOptions, RedisClientType, RedisClusterType, RedisSentinelType } from '@redis/client';
+import { createClient, ErrorReply, RESP_TYPES } from '@redis/client';
+import type { RedisClientOptions, RedisClientType } from '@redis/client';
 
 import { Away, type BoardError, ConnectionLost, refusal } from './errors.js';
 import type { Reply } from './replies.js';
+import { checkPrimary, type Cluster, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
 import type { Word } from './words.js';
 
 /* eslint-disable @typescript-eslint/no-explicit-any */
 type AnyClient = RedisClientType<any, any, any, any, any>;
-type AnyCluster = RedisClusterType<any, any, any, any, any>;
-type AnySentinel = RedisSentinelType<any, any, any, any, any>;
 /* eslint-enable @typescript-eslint/no-explicit-any */
 
 /**
- * Where the server is: a URL, options of node-redis, or a client of it (also one of a cluster or of Sentinels), whose
+ * Where the server is: a URL, options of node-redis (also those for Sentinels and for a cluster), or a client of it, whose
  * options connections of our own are made with.
  */
-export type Server = string | RedisClientOptions | AnyClient | AnyCluster | AnySentinel;
+export type Server = string | RedisClientOptions | Sentinels | Cluster | AnyClient;
 
 /** How long a server that cannot be reached is tried, and how long an answer may take beside a wait, ms. */
 export const PATIENCE = 10_000;
@@ -30,7 +29,7 @@ const OPTIONS = { typeMapping: { [RESP_TYPES.MAP]: Array, [RESP_TYPES.BLOB_STRIN
 interface Way {
   connect(): Promise<unknown>;
   destroy(): void;
-  send(key: string | undefined, words: readonly Word[]): Promise<unknown>;
+  send(words: readonly Word[]): Promise<unknown>;
   subscribe(channels: string[], heard: (message: string, channel: string) => void): Promise<void>;
   readonly ready: boolean;
   ref(): void;
@@ -47,18 +46,21 @@ export class Place {
   /** Whether one connection is one connection to one server: a session needs that. */
   readonly single: boolean;
 
-  constructor(server: Server | undefined) {
+  /** `key`: of the board, whose slot a node of a cluster has. */
+  constructor(server: Server | undefined, key?: string) {
     const found = server ?? process.env['JOBBOARD_URL'] ?? DEFAULT_URL;
     if (typeof found === 'string' && found.includes('sentinel://')) {
-      const { options, shown, database } = sentinelOf(found);
-      this.#make = () => sentinelWay(createSentinel(options));
-      [this.shown, this.database, this.single] = [shown, database, false];
-    } else if (isSentinel(found)) {
-      this.#make = () => sentinelWay(found.duplicate() as AnySentinel);
-      [this.shown, this.database, this.single] = ['Sentinels', 0, false];
+      [this.#make, this.shown, this.database, this.single] = sentinelPlace(sentinelsOf(found));
+    } else if (isSentinels(found)) {
+      [this.#make, this.shown, this.database, this.single] = sentinelPlace(found);
     } else if (isCluster(found)) {
-      this.#make = () => clusterWay(found.duplicate());
-      [this.shown, this.database, this.single] = ['a cluster', 0, false];
+      if (key === undefined) throw new TypeError('in a cluster a board says where it is');
+      this.#make = (name) => foundWay(async () => ownerOf(found, key), name);
+      [this.shown, this.database, this.single] = [shownCluster(found), 0, false];
+    } else if (isOther(found)) {
+      throw new TypeError(
+        "a client of a cluster or of Sentinels does not show where they are: give a board its options, { rootNodes } or { name, sentinelRootNodes }, or 'sentinel://host:26379,host2:26379/service'",
+      );
     } else {
       const options: RedisClientOptions = typeof found === 'string' ? { url: found } : isClient(found) ? (found.options as RedisClientOptions) : found;
       this.#make = (name) => clientWay(createClient(ours(options, name)) as AnyClient);
@@ -74,6 +76,10 @@ export class Place {
   open(name?: string): Link {
     return new Link(() => this.#make(name), this.shown);
   }
+}
+
+function sentinelPlace(sentinels: Sentinels): [(name?: string) => Way, string, number, boolean] {
+  return [(name) => foundWay(async () => primaryOf(sentinels), name), shownSentinels(sentinels), sentinels.nodeClientOptions?.database ?? 0, false];
 }
 
 /** What we add to a user's options: we connect again ourselves, and nothing is queued or timed out behind our back. */
@@ -94,7 +100,7 @@ function clientWay(client: AnyClient): Way {
     destroy: () => {
       if (client.isOpen) client.destroy();
     },
-    send: (_, words) => client.sendCommand(words, OPTIONS),
+    send: (words) => client.sendCommand(words, OPTIONS),
     subscribe: (channels, heard) => client.subscribe(channels, heard),
     get ready() {
       return client.isReady;
@@ -105,57 +111,37 @@ function clientWay(client: AnyClient): Way {
   };
 }
 
-function clusterWay(cluster: AnyCluster): Way {
-  return {
-    connect: () => cluster.connect(),
-    destroy: () => {
-      cluster.destroy();
-    },
-    send: (key, words) => cluster.sendCommand(key, false, words as Word[], OPTIONS),
-    subscribe: (channels, heard) => cluster.subscribe(channels, heard),
-    ready: true,
-    ref: () => undefined,
-    unref: () => undefined,
-    on: (event, listener) => cluster.on(event, listener),
+/** A client of the primary, which is looked up when it connects. */
+function foundWay(find: () => Promise<RedisClientOptions>, name: string | undefined): Way {
+  let way: Way | undefined;
+  const listeners: [string, (error: Error) => void][] = [];
+  const found = (): Way => {
+    if (way === undefined) throw new ConnectionLost('the primary is not known yet');
+    return way;
   };
-}
-
-function sentinelWay(sentinel: AnySentinel): Way {
   return {
-    connect: () => sentinel.connect(),
-    destroy: () => void sentinel.destroy(),
-    send: (_, words) => sentinel.sendCommand(false, words as Word[], OPTIONS),
-    subscribe: (channels, heard) => sentinel.subscribe(channels, heard),
+    connect: async () => {
+      const client = createClient(ours(await find(), name)) as AnyClient;
+      way = clientWay(client);
+      for (const [event, listener] of listeners) way.on(event, listener);
+      await way.connect();
+      await checkPrimary(client);
+    },
+    destroy: () => way?.destroy(),
+    send: async (words) => found().send(words),
+    subscribe: async (channels, heard) => found().subscribe(channels, heard),
     get ready() {
-      return sentinel.isReady;
+      return way?.ready === true;
     },
-    ref: () => undefined,
-    unref: () => undefined,
-    on: (event, listener) => sentinel.on(event, listener),
+    ref: () => way?.ref(),
+    unref: () => way?.unref(),
+    on: (event, listener) => listeners.push([event, listener]),
   };
 }
 
-/** `sentinel://[user:password@]host:port,host:port/service[/db]` */
-function sentinelOf(url: string) {
-  const found = /^(?:redis\+)?sentinel:\/\/(?:([^:@]*):?([^@]*)@)?([^/?]+)\/([^/?]+)(?:\/(\d+))?(?:\?sentinel_password=(.*))?$/.exec(url);
-  if (!found) throw new TypeError("Sentinels are named as sentinel://[user:password@]host:26379,host2:26379/service[/db]");
-  const [, user, password, hosts = '', service = '', db, guard] = found;
-  const database = Number(db ?? 0);
-  const node = {
-    ...(user ? { username: decodeURIComponent(user) } : {}),
-    ...(password ? { password: decodeURIComponent(password) } : {}),
-    database,
-  };
-  const sentinelRootNodes = hosts.split(',').map((one) => {
-    const [host = '127.0.0.1', port = '26379'] = one.split(':');
-    return { host, port: Number(port) };
-  });
-  const options = { name: service, sentinelRootNodes, nodeClientOptions: node, masterPoolSize: 1, ...(guard ? { sentinelClientOptions: { password: decodeURIComponent(guard) } } : {}) };
-  return { options, shown: `${service} by Sentinels ${hosts}`, database };
-}
-
-const isCluster = (server: object | string): server is AnyCluster => typeof server === 'object' && 'slots' in server && 'nodeClient' in server;
-const isSentinel = (server: object | string): server is AnySentinel => typeof server === 'object' && 'getSentinelNode' in server;
+const isCluster = (server: object | string): server is Cluster => typeof server === 'object' && 'rootNodes' in server;
+const isSentinels = (server: object | string): server is Sentinels => typeof server === 'object' && 'sentinelRootNodes' in server;
+const isOther = (server: object | string): boolean => typeof server === 'object' && ('getSentinelNode' in server || 'nodeClient' in server);
 const isClient = (server: object | string): server is AnyClient => typeof server === 'object' && 'sendCommand' in server;
 
 /**
@@ -182,11 +168,11 @@ export class Link {
   }
 
   /** Sends a command; `block`: how long the server may wait before it answers, ms. */
-  async ask(words: readonly Word[], { key, block = 0, patient = true }: Asking = {}): Promise<Reply> {
+  async ask(words: readonly Word[], { block = 0, patient = true }: Asking = {}): Promise<Reply> {
     const way = this.#way?.ready === true ? this.#way : await this.#connected(patient);
     this.#begun(way, block);
     try {
-      return (await way.send(key, words)) as Reply;
+      return (await way.send(words)) as Reply;
     } catch (error) {
       throw this.#refused(way, error);
     } finally {
@@ -220,18 +206,19 @@ export class Link {
       throw lost(error, this.#shown);
     }
     const found = refusal(error.message);
-    if (found instanceof Away) throw found;
-    return found;
+    if (!(found instanceof Away)) return found;
+    if (/^(READONLY|MOVED|ASK|CLUSTERDOWN)/.test(found.message)) this.#drop(way); // it had the board; who has it now?
+    throw found;
   }
 
   /**
    * Sends commands together; their replies, or what the server refused. Raises `ConnectionLost` when one of them has no
    * answer.
    */
-  async askAll(all: readonly (readonly Word[])[], { key, patient = true }: Asking = {}): Promise<(Reply | BoardError)[]> {
+  async askAll(all: readonly (readonly Word[])[], { patient = true }: Asking = {}): Promise<(Reply | BoardError)[]> {
     const way = this.#way?.ready === true ? this.#way : await this.#connected(patient);
     this.#begun(way, 0);
-    const found = await Promise.all(all.map(async (words) => way.send(key, words).catch((error: unknown) => new Unanswered(error))));
+    const found = await Promise.all(all.map(async (words) => way.send(words).catch((error: unknown) => new Unanswered(error))));
     this.#done(way);
     return found.map((one) => (one instanceof Unanswered ? this.#refused(way, one.error) : (one as Reply)));
   }
@@ -319,7 +306,6 @@ class Unanswered {
 }
 
 interface Asking {
-  key?: string | undefined;
   block?: number;
   /** Whether a server that cannot be reached is tried for some seconds. */
   patient?: boolean;

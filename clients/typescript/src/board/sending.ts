@@ -49,14 +49,14 @@ export class Sending {
     const codec = found.codec ?? 'json';
     this.codec = typeof codec === 'string' ? CODECS[codec] : codec;
     this.hook = found.hook ?? NO_HOOK;
-    this.place = new Place(found.server);
+    this.place = new Place(found.server, name);
     this.#link = this.place.open();
   }
 
   /** Lets it talk to another server from now on: for tests. */
   use(server: Server): void {
     this.close();
-    this.place = new Place(server);
+    this.place = new Place(server, this.name);
     this.#link = this.place.open();
   }
 
@@ -85,7 +85,7 @@ export class Sending {
 
   /** @internal Sends a command of the board: `words` come after its key. */
   async send(command: string, words: readonly Word[] = []): Promise<Reply> {
-    return this.#link.ask([...command.split(' '), this.name, ...words], { key: this.name });
+    return this.#link.ask([...command.split(' '), this.name, ...words]);
   }
 
   /** @internal The same with options behind the words. */
@@ -102,7 +102,7 @@ export class Sending {
     const stop = this.closes(close);
     signal?.addEventListener('abort', close);
     try {
-      return await link.ask([command, this.name, ...words], { key: this.name, block });
+      return await link.ask([command, this.name, ...words], { block });
     } finally {
       stop();
       signal?.removeEventListener('abort', close);

@@ -151,7 +151,7 @@ export class Engine {
           await this.#claimInBurst();
         } else {
           const words = ['JOB.CLAIM', this.key, this.name, ...this.claimWords(this.#asked), 'BLOCK', String(this.options.block)];
-          const found = this.board.unpacked(await this.#claims.ask(words, { key: this.key, block: this.options.block, patient: false }));
+          const found = this.board.unpacked(await this.#claims.ask(words, { block: this.options.block, patient: false }));
           if (found.length === 0 && this.held.size === 0) this.told.drained();
           this.claimed(found);
         }
@@ -181,7 +181,7 @@ export class Engine {
   async #claimInBurst(): Promise<void> {
     const [ends, idle] = [this.#ends, this.held.size === 0];
     const words = ['JOB.CLAIM', this.key, this.name, ...this.claimWords(this.#asked)];
-    const found = this.board.unpacked(await this.#claims.ask(words, { key: this.key, patient: true }));
+    const found = this.board.unpacked(await this.#claims.ask(words, { patient: true }));
     this.claimed(found);
     if (found.length > 0) return;
     if (idle) this.stop();

@@ -122,7 +122,7 @@ export class Sender implements Sending {
     clearTimeout(this.#later);
     if (this.#mayRegister) {
       const { name, key } = this.#engine;
-      await this.#link.ask(['JOB.WORKER', 'DEREGISTER', key, name], { key, patient: false }).catch(() => undefined);
+      await this.#link.ask(['JOB.WORKER', 'DEREGISTER', key, name], { patient: false }).catch(() => undefined);
     }
     this.#link.close();
   }
@@ -190,7 +190,7 @@ export class Sender implements Sending {
     if (batch.commands.length === 0) return;
     let replies;
     try {
-      replies = await this.#link.askAll(batch.commands.map(({ words }) => words), { key: this.#engine.key, patient: false });
+      replies = await this.#link.askAll(batch.commands.map(({ words }) => words), { patient: false });
     } catch (error) {
       if (batch.chained) this.#engine.notClaimed();
       this.#ends.unshift(...ends);
@@ -237,7 +237,7 @@ export class Sender implements Sending {
     try {
       for (const run of runs) {
         const words = ['JOB.HEARTBEAT', key, name, run.id, 'TOKEN', String(run.token), 'OUTPUT', String(FAR_AHEAD), '-'];
-        await this.#link.ask(words, { key, patient: false }).catch((error: unknown) => {
+        await this.#link.ask(words, { patient: false }).catch((error: unknown) => {
           if (!(error instanceof BoardError)) throw error;
           if (error.code === 'GAP') run.written = Number(error.detail.split(' ').at(-1)) - 1;
           // Another refusal comes again, and is told, with the chunk itself.
