@@ -14,6 +14,8 @@ pub struct Count;
 
 /// The most jobs that one call looks at.
 const LOOKS: usize = 100_000;
+/// The same when texts are searched, which takes longer than a look.
+const LOOKS_WITH_TEXTS: usize = 25_000;
 
 impl Command for Count {
     const SPEC: Spec = reference::JOB_COUNT.with("readonly", KeyUse::Read);
@@ -33,17 +35,19 @@ impl Command for Count {
             return syntax(NO_CURSOR);
         }
         let reply = call.ctx.reply();
+        let (most, why) = match page.filters.search() {
+            true => (LOOKS_WITH_TEXTS, "searches too much text for one call".into()),
+            false => (LOOKS, format!("looks at more than {LOOKS} jobs")),
+        };
         read(call, |board| {
             let counted = match page.from {
-                None => board.count_jobs(&page.filters, LOOKS),
+                None => board.count_jobs(&page.filters, most),
                 Some(_) => None,
             };
             match (counted, cursor) {
                 (Some(n), None) => reply.int(n as i64),
                 (None, None) => {
-                    return syntax(format!(
-                        "the count looks at more than {LOOKS} jobs: give CURSOR 0, then the returned cursor"
-                    ))
+                    return syntax(format!("the count {why}: give CURSOR 0, then the returned cursor"))
                 }
                 (Some(n), Some(_)) => {
                     reply.array(2);

@@ -7,7 +7,7 @@ use memchr::memmem::find;
 
 use crate::job::order::TimeKey;
 use crate::job::State;
-use crate::reading::list::WALK;
+use crate::reading::list::{LOOK, WALK};
 use crate::reading::record::Record;
 use crate::structures::merge::Slots;
 
@@ -111,8 +111,11 @@ impl Filter<'_> {
     }
 }
 
-/// Bytes of text that are searched in about the time of a look at a job.
-const LOOK_BYTES: usize = 1 << 10;
+/// How many looks the search of a short text counts for: a search begins with some preparation.
+const TEXT_LOOKS: usize = 4;
+
+/// Bytes of text that are searched in less than the time of a look at a job.
+const LOOK_BYTES: usize = 512;
 
 /// Conditions: those of one kind are alternatives, one of each kind must hold, and none of the
 /// excluding ones may hold.
@@ -185,8 +188,22 @@ impl<'a> Filters<'a> {
             && !self.none.iter().any(|filter| filter.holds(record))
     }
 
-    /// How many looks a job counts for: one for each text that is sought, at least one, and more for
-    /// long texts that are searched. O(filters).
+    /// Whether a text is sought.
+    pub fn search(&self) -> bool {
+        self.any.iter().chain(&self.none).any(Filter::is_sought)
+    }
+
+    /// How many looks a call takes that is for this many jobs: ten for each, at least [`LOOK`]; no
+    /// more when texts are searched, which takes longer than a look.
+    pub(crate) fn most_looks(&self, count: usize) -> usize {
+        match self.search() {
+            true => LOOK,
+            false => count.saturating_mul(10).max(LOOK),
+        }
+    }
+
+    /// How many looks a job counts for: [`TEXT_LOOKS`] for each text that is sought, at least one,
+    /// and more for long texts that are searched. O(filters).
     pub(crate) fn looks(&self, record: &Record<'_>) -> usize {
         let (sought, bytes) = self
             .any
@@ -196,7 +213,7 @@ impl<'a> Filters<'a> {
             .fold((0, 0), |(sought, bytes): (usize, usize), f| {
                 (sought + 1, bytes + f.searches(record).len())
             });
-        sought.max(1) + bytes / LOOK_BYTES
+        (sought * TEXT_LOOKS).max(1) + bytes / LOOK_BYTES
     }
 
     /// The names of one kind that the filters ask for, each once.

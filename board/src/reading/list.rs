@@ -78,7 +78,7 @@ impl Board {
             _ => None,
         };
         let mut found = Vec::new();
-        let mut looks = page.count.saturating_mul(10).max(LOOK);
+        let mut looks = page.filters.most_looks(page.count);
         let mut states = WALK.to_vec();
         if page.reverse {
             states.reverse();

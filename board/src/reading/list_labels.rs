@@ -4,7 +4,6 @@
 use crate::board::Board;
 use crate::places::labels::Sort;
 use crate::reading::filters::{Filter, Filters, Page, Start};
-use crate::reading::list::LOOK;
 use crate::structures::merge::{as_one, directed, Slots};
 use crate::structures::sorted::SortedSlots;
 
@@ -113,7 +112,7 @@ impl Board {
     /// One page of a listing in the order of posts. O(log n + jobs looked at).
     pub(crate) fn list_named(&self, page: &Page<'_>, named: &Named<'_>) -> (Vec<u32>, Option<Start>) {
         let mut found = Vec::new();
-        let mut looks = page.count.saturating_mul(10).max(LOOK);
+        let mut looks = page.filters.most_looks(page.count);
         let from = match page.from {
             Some(Start::Posted(seq)) => Some(seq),
             _ => None,

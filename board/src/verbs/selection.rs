@@ -26,7 +26,6 @@ use crate::job::unique_key::Unique;
 use crate::job::{Extras, State};
 use crate::quotas::Growth;
 use crate::reading::filters::{Cursor, Filter, Filters, Page};
-use crate::reading::list::LOOK;
 use crate::structures::merge::{Merge, Slots};
 use crate::verbs::{CancelAnswer, Label, Requeue, Signal, SignalAnswer, To, Update};
 
@@ -373,7 +372,7 @@ impl Slice<'_, '_> {
 
 impl Board {
     /// Chooses the next slice of a selection. It looks at ten jobs for each that it may choose, and
-    /// at 10,000 at least. O(log n + jobs looked at).
+    /// at 10,000 at least; at fewer when it searches texts. O(log n + jobs looked at).
     pub fn select(&self, env: &Env<'_>, selection: &Selection<'_>) -> Chosen {
         let begun = selection.from.map(|from| (from.revision, from.token));
         let begun = begun.unwrap_or((self.revision() as i64, self.token()));
@@ -384,7 +383,7 @@ impl Board {
             begun,
             chosen: Chosen::default(),
             verdicts: BTreeMap::new(),
-            looks: selection.count.saturating_mul(10).max(LOOK),
+            looks: selection.filters.most_looks(selection.count),
             bytes: 0,
             visited: 0,
             moves: Moves::default(),
