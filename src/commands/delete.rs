@@ -51,10 +51,11 @@ fn by_ids(
     let slots = resolve(commit, ids, |_, _| Ok(()))?;
     let known = distinct(&slots);
     commit.board().check_ties(&known)?;
+    let among = commit.board().live_children_among(&known);
     for (id, slot) in ids.iter().zip(&slots) {
         if let Some(slot) = slot {
             commit.board().check_depended(*slot, &known).map_err(|refusal| refusal.of(id))?;
-            commit.board().check_childless(*slot, &known).map_err(|refusal| refusal.of(id))?;
+            commit.board().check_childless(*slot, &known, &among).map_err(|refusal| refusal.of(id))?;
         }
     }
     if returned.is_some() && known.len() > 1 && weight(commit.board(), &known) > BYTES {

@@ -48,6 +48,9 @@ written! {
     }
 }
 
+/// How many children a refusal to remove their parent looks at, from each end, for one to name.
+const NAMING_LOOKS: usize = 1_000;
+
 /// The families of a board. See the module's comment.
 #[derive(Default)]
 pub(crate) struct Families {
@@ -325,19 +328,39 @@ impl Board {
         Ok(())
     }
 
+    /// How many children of each parent are among these jobs and have not ended. O(n log n).
+    pub fn live_children_among(&self, chosen: &[u32]) -> BTreeMap<u32, u32> {
+        let mut counts = BTreeMap::new();
+        for slot in chosen.iter().filter(|slot| self.has_not_ended(**slot)) {
+            if let Some(parent) = self.parent_of(*slot) {
+                *counts.entry(parent).or_default() += 1;
+            }
+        }
+        counts
+    }
+
     /// Refuses to remove the record of a parent while a child outside of `chosen` (sorted) has not
-    /// ended. O(children) when there is one.
-    pub fn check_childless(&self, slot: u32, chosen: &[u32]) -> Result<(), Refusal> {
-        if self.children(slot).is_none_or(|children| children.live == 0) {
+    /// ended; `among` is of [`Board::live_children_among`]. The refusal names such a child, or the
+    /// parent when none is among the first and the last [`NAMING_LOOKS`] children. O(log n).
+    pub fn check_childless(
+        &self,
+        slot: u32,
+        chosen: &[u32],
+        among: &BTreeMap<u32, u32>,
+    ) -> Result<(), Refusal> {
+        let Some(Children { number, live, .. }) = self.children(slot).copied() else { return Ok(()) };
+        if live <= among.get(&slot).copied().unwrap_or(0) {
             return Ok(());
         }
-        let live = |slot: &u32| self.store.jobs.get(*slot).is_some_and(|job| !job.state.ended());
-        let mut children = self.children_from(slot, 0).map(|(_, child)| child).filter(live);
-        let outside = children.find(|child| chosen.binary_search(child).is_err());
-        match outside.and_then(|child| self.store.jobs.get(child)) {
-            Some(child) => Err(Refusal::Depended(child.id().to_vec()[..].into())),
-            None => Ok(()),
-        }
+        let of = |reverse| self.relations.families.walk(number, None, reverse).take(NAMING_LOOKS);
+        let outside = |child: &u32| self.has_not_ended(*child) && chosen.binary_search(child).is_err();
+        let other = of(false).chain(of(true)).find(outside).unwrap_or(slot);
+        let other = self.store.jobs.get(other).ok_or(Refusal::NoJob)?;
+        Err(Refusal::Depended(other.id().to_vec()[..].into()))
+    }
+
+    fn has_not_ended(&self, slot: u32) -> bool {
+        self.store.jobs.get(slot).is_some_and(|job| !job.state.ended())
     }
 
     /// Checks that the families follow from the records. O(n log n).

@@ -522,32 +522,3 @@ fn a_late_worker_waits_or_gets_its_job_back() {
     assert!(is_kept(&w.await_signals(&(speaker, request))));
     w.is_valid();
 }
-
-#[test]
-fn many_children_end_at_a_price_that_does_not_grow() {
-    let mut w = World::default();
-    w.begun("p", &[]);
-    let many = 3_000;
-    for n in 0..many {
-        w.put_part(&format!("c{n}"), "p");
-    }
-    w.waits_for_children("p", OnFailure::Run).unwrap();
-    let mut before = 0;
-    for n in 0..many {
-        let id = format!("c{n}");
-        w.take_id(BOB, &id);
-        if n % 3 == 0 {
-            w.fails_with(BOB, &id, None, Retry::No).unwrap();
-        } else {
-            w.done(BOB, &id, None).unwrap();
-        }
-        // What travels of an end is as long for the last child as for the first.
-        let sent = w.sent.last().unwrap().len();
-        before = if before == 0 { sent } else { before };
-        assert!(sent <= before + 16, "{sent} bytes after {before}");
-        assert_eq!(w.board.is_resolving(), n == many - 1);
-    }
-    w.pass(0);
-    assert_eq!((w.is("p"), w.sums("p")), (Some(Ready), (3_000, 0, 1_000)));
-    w.is_valid();
-}

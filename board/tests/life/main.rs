@@ -21,6 +21,7 @@ mod keys;
 mod labels;
 mod late;
 mod limits;
+mod many_children;
 mod named;
 mod news;
 mod operators;

@@ -96,9 +96,10 @@ impl World {
         let slots: Vec<u32> = ids.iter().filter_map(|id| self.board.find(id)).collect();
         let mut chosen = slots.clone();
         chosen.sort_unstable();
+        let among = self.board.live_children_among(&chosen);
         let check = |slot: &u32| {
             let depended = self.board.check_depended(*slot, &chosen);
-            depended.and_then(|()| self.board.check_childless(*slot, &chosen)).err()
+            depended.and_then(|()| self.board.check_childless(*slot, &chosen, &among)).err()
         };
         let refused = chosen.iter().find_map(check);
         if refused.is_none() {
