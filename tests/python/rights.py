@@ -100,6 +100,18 @@ FORMS = [
     ("delete", "WHERE STATE ready DRYRUN", "rw"),
     ("delete", "WHERE STATE ready DRYRUN RETURN", "rw"),
     ("delete", "1 j RETURNS", "w"),
+    ("post", "x PARENT p AFTER CHILDREN", "w"),
+    ("post", "x COSTS 1 tokens 5", "w"),
+    ("post", "x BLOCK 1000", "w"),
+    ("mpost", "1 x BLOCK 1000", "w"),
+    ("await", "w1 j CHILDREN", "rw"),
+    ("heartbeat", "w1 j COSTS 1 tokens 5", "rw"),
+    ("abandon", "w1 j PAUSE tokens 1000", "rw"),
+    ("pause", "LIMIT tokens FOR 1", "w"),
+    ("resume", "LIMIT tokens", "rw"),
+    ("release", "1 j FRONT", "rw"),
+    ("signal", "s WHERE PARENT p", "rw"),
+    ("list", "PARENT p", "r"),
 ]
 """Calls whose needs hang on their options; one that cannot be understood does nothing."""
 
