@@ -1,4 +1,4 @@
-"""Batches at a claim, output, waiting posts and searches beside plain commands: `make bench-flow`.
+"""Steps, signals, batches, output, waiting posts and searches beside plain commands: `make bench-flow`.
 
 All ways of a round come after one another, and a ratio is the median of those of the rounds: both sides share
 the machine's mood. CPU is the nanoseconds of the server's main thread. The search walks every payload of a
@@ -95,6 +95,32 @@ def waiting_batches(bench: Bench) -> Costs:
                 time.sleep(0.01)
 
     return bench.both(lambda: beside("QUEUE", "other"), lambda: beside("COUNT", 100, "MIN", 100))
+
+
+def steps(bench: Bench) -> Costs:
+    """Heartbeats of claimed jobs, and steps of a hundred bytes of these jobs, ten each."""
+    bench.wire.call("FLUSHALL")
+    bench.fill(BEATS // 10)
+    claim = encode("JOB.CLAIM", "bench", "w", "COUNT", 100, "LEASE", LONG)
+    jobs = [fields(job) for reply in bench.wire.pipeline([claim] * (BEATS // 1000)) for job in reply]
+    held = [("bench", "w", job[b"id"]) for _ in range(10) for job in jobs]
+    tokens = [("TOKEN", job[b"token"]) for _ in range(10) for job in jobs]
+    beats = [encode("JOB.HEARTBEAT", *job, *token) for job, token in zip(held, tokens, strict=True)]
+    stored = [
+        encode("JOB.STEP", *job, f"step-{n // len(jobs)}", PAYLOAD, *token)
+        for n, (job, token) in enumerate(zip(held, tokens, strict=True))
+    ]
+    bench.cost(beats)
+    return bench.both(lambda: bench.cost(beats), lambda: bench.cost(stored))
+
+
+def signals(bench: Bench) -> Costs:
+    """Posts, and signals that each wake a job that was posted with a gate."""
+    bench.wire.call("FLUSHALL")
+    posts = [encode("JOB.POST", "bench", PAYLOAD)] * BEATS
+    ids = bench.wire.pipeline([encode("JOB.POST", "bench", PAYLOAD, "AWAIT", 1, "approved")] * BEATS)
+    wakes = [encode("JOB.SIGNAL", "bench", "approved", 1, id) for id in ids]
+    return bench.both(lambda: bench.cost(posts), lambda: bench.cost(wakes))
 
 
 def output(bench: Bench) -> Costs:
@@ -216,6 +242,8 @@ WAYS: dict[str, tuple[Callable[[Bench], Costs], str, str]] = {
     "a claim of 100 jobs that are there": (batches, "without `MIN`", "with `MIN 100 LINGER 50`"),
     "a post while a worker waits": (waiting_batches, "in another queue", "for 100 with `MIN`"),
     "a heartbeat": (output, "alone", "with `OUTPUT`, 100 bytes"),
+    "a sign of life": (steps, "a heartbeat", "a step of 100 bytes"),
+    "a job that becomes ready": (signals, "a post", "a signal that wakes it"),
     "a post that finds room": (posts, "without `BLOCK`", "with `BLOCK`"),
 }
 
@@ -270,7 +298,7 @@ def write(
     many: int,
 ) -> None:
     head = ["a walk over all jobs by", "calls", "found", "s", "CPU s", "longest call, CPU ms"]
-    text = f"""# Batches, output, waiting posts and searches
+    text = f"""# Steps, signals, batches, output, waiting posts and searches
 
 Made by `make bench-flow SERVER={given.server} JOBS={given.jobs}` at {commit()}: {cpu_model()},
 {os.cpu_count()} cores, load of the machine at the end {os.getloadavg()[0]:.1f}. {manner}
