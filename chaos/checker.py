@@ -65,6 +65,7 @@ class Checker(FlowChecks):
         self.dependencies_hold()
         self.order_is_kept()
         self.children_are_whole()
+        self.parents_wait()
         self.steps_stay()
         self.signals_stay()
         self.check_flow()
@@ -207,6 +208,28 @@ class Checker(FlowChecks):
             self._count("children of the schedule", len(seen))
             if missing and not self.replicated:
                 self.wrong.append(f"children of the schedule are missing: {sorted(missing)[:10]}")
+
+    def parents_wait(self) -> None:
+        """A parent that waited for its children runs again only when each of them has ended."""
+        begun: dict[str, float] = {}
+        for call in self.of["consume"]:
+            if not call.refused:
+                id = call.about["id"]
+                begun[id] = min(begun.get(id, NEVER), call.begin)
+        posted: dict[str, list[Call]] = defaultdict(list)
+        for call in self.of["post"]:
+            if "parent" in call.about and self.certain(call):
+                posted[call.about["parent"]].append(call)
+        for call in self.of["await"]:
+            if "children" not in call.about or not self.certain(call):
+                continue
+            if call.reply["state"] != "claimed":
+                self._count("waits for children")
+                continue
+            for child in posted[call.about["id"]]:
+                self._count("children that a parent has waited for")
+                if child.end < call.begin and begun.get(child.about["id"], NEVER) > call.end:
+                    self.wrong.append(f"{call.about['id']} ran on, and {child.about['id']} had not ended")
 
     def steps_stay(self) -> None:
         """A step that was stored for good keeps its value, and every later run of the job sees it."""

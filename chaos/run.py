@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT / "chaos"))
 
 import actors  # noqa: E402
 import agents  # noqa: E402
+import family  # noqa: E402
 import flow  # noqa: E402
 import journal  # noqa: E402
 from checker import Checker  # noqa: E402
@@ -115,7 +116,10 @@ class Run:
         self.actors["approver"] = Player(agents.approve, ())
         for number in range(3):
             self.actors[f"patient-{number}"] = Player(flow.produce, ())
-        for queue in (flow.NARROW, flow.LETTERS, flow.WRITTEN):
+        self.actors["producer-parents"] = Player(family.produce, ())
+        for number in range(2):
+            self.actors[f"parent-{number}"] = Player(family.split, ())
+        for queue in (flow.NARROW, flow.LETTERS, flow.WRITTEN, family.CHILDREN):
             self.actors[f"worker-{queue}"] = Player(flow.work, (queue,))
         self.actors["sexton"] = Player(flow.send_back, ())
         self.actors["reader"] = Player(flow.read, ())

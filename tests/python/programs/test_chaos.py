@@ -23,7 +23,10 @@ def test_nothing_is_lost_in_a_short_run(server_kind, site):
         assert run.play() == []
         assert run.counted["jobs consumed"] > 20 and run.counted["posts that had to be there"] > 0
         assert run.counted["steps stored"] > 0 and run.counted["signals taken"] > 0
-        for what in ("jobs that died", "dead letters sent back", "chunks written", "chunks read"):
+        for what in (
+            *("jobs that died", "dead letters sent back", "chunks written", "chunks read"),
+            *("waits for children", "children that a parent has waited for"),
+        ):
             assert run.counted[what] > 0, what
     finally:
         run.close(keep=False)
@@ -105,6 +108,31 @@ def seen(begin: float, steps: dict[str, str], signals: dict[str, str]) -> Call:
     ],
 )
 def test_what_jobs_remember_is_checked(calls, said):
+    assert found(calls) == said
+
+
+def child(begin: float) -> Call:
+    call = post("c", begin)
+    call.about["parent"] = "a"
+    return call
+
+
+def for_children(begin: float, state: str) -> Call:
+    about = {"worker": "w", "id": "a", "token": 1, "children": True}
+    return Call("w", "await", about, 1, begin, begin + 0.1, {"state": state})
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([child(1), for_children(2, "blocked"), consume("w", 3, "c", 2), for_children(4, "claimed")], ""),
+        (
+            [child(1), for_children(2, "claimed"), consume("w", 3, "c", 2)],
+            "a ran on, and c had not ended",
+        ),
+    ],
+)
+def test_the_waits_of_parents_are_checked(calls, said):
     assert found(calls) == said
 
 
