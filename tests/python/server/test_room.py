@@ -327,6 +327,36 @@ def test_a_delay_counts_from_the_post(clocked, clock):
     assert board.get("new")["due"] == clock.now() + 1000
 
 
+def test_a_post_that_waited_takes_its_costs(clocked, clock):
+    board = clocked.board()
+    board.set(limit="tokens", rate=100, rate_period=1000, burst=100)
+    board.set(queue="default", limits=["tokens"], max_jobs=1)
+    board.post(id="old", costs=(1, "tokens", 60))
+    poster = Poster(clocked, id="new", costs=(1, "tokens", 60))
+    board.claim_one("w1")
+    board.consume("w1", "old")
+    assert poster.answer() == "new"
+    assert board.get("new")["costs"] == {"tokens": 60}
+    # 40 permits are left.
+    clock.advance(199)
+    assert board.claim("w1") == []
+    clock.advance(1)
+    assert board.claim_one("w1")["id"] == "new"
+
+
+def test_costs_are_checked_anew_when_there_is_room(server):
+    board = server.board()
+    board.set(limit="tokens", rate=100, burst=100)
+    board.set(queue="default", limits=["tokens"], max_jobs=1)
+    board.post(id="old")
+    poster = Poster(server, id="new", costs=(1, "tokens", 60))
+    board.set(queue="default", limits=[])
+    board.call("SETTINGS RESET", "LIMIT", "tokens", "rate", "burst")
+    board.delete("old")
+    assert error_of(poster).startswith("ERR COSTS names 'tokens', and there is no such limit")
+    assert (board.state("new"), waiting(server)) == (None, 0)
+
+
 def test_the_error_of_something_else_is_answered_at_once(server):
     board = full(server)
     with refused("EXISTS old"):
