@@ -1,6 +1,7 @@
 //! `JOB.SIGNAL`: tells jobs what they wait for.
 
 use board::{Operation, Signal as Request, SignalAnswer};
+use smallvec::SmallVec;
 
 use super::selection::{distinct, named, Named, BYTES};
 use super::{reference, shared, Command, KeyUse, Spec};
@@ -51,30 +52,46 @@ impl Command for Signal {
                 commit.settle(id)?;
             }
             let slots: Vec<Option<u32>> = ids.iter().map(|id| commit.board().find(id)).collect();
-            for slot in distinct(&slots) {
-                let refused = commit.board().send_signal(slot, &request).err();
-                if let Some(refusal) = refused {
-                    let id = commit.board().record_of(slot).map(|job| job.id().to_vec());
-                    return Err(refusal.of(&id.unwrap_or_default()).into());
+            // All or none of several: each is decided before the first changes.
+            if slots.len() > 1 {
+                for slot in distinct(&slots) {
+                    decide(commit, slot, &request)?;
                 }
             }
             let now = commit.env.now;
-            reply.array(ids.len());
+            let mut words = SmallVec::<[Option<&str>; 8]>::new();
             for (id, slot) in ids.iter().zip(&slots) {
-                match slot {
-                    Some(slot) => reply.text(send(commit, *slot, &request)?),
-                    None if commit.board().tombstone(id, now).is_some() => reply.text("ended"),
-                    None => reply.null(),
-                }
+                words.push(match slot {
+                    Some(slot) => Some(send(commit, *slot, &request)?),
+                    None => commit.board().tombstone(id, now).map(|_| "ended"),
+                });
             }
+            reply.array(words.len());
+            words.into_iter().for_each(|word| match word {
+                Some(word) => reply.text(word),
+                None => reply.null(),
+            });
             Ok(())
         })
     }
 }
 
+/// What the signal would do to one job. The refusal names the job.
+fn decide<'a>(
+    commit: &mut Commit<'_>,
+    slot: u32,
+    request: &Request<'a>,
+) -> Result<SignalAnswer<'a>, CommandError> {
+    let board = &*commit.board();
+    board.send_signal(slot, request).map_err(|refusal| {
+        let id = board.record_of(slot).map(|job| job.id().to_vec());
+        refusal.of(&id.unwrap_or_default()).into()
+    })
+}
+
 /// Sends the signal to one job, and returns the word for the outcome.
 fn send(commit: &mut Commit<'_>, slot: u32, request: &Request<'_>) -> Result<&'static str, CommandError> {
-    match commit.board().send_signal(slot, request)? {
+    match decide(commit, slot, request)? {
         SignalAnswer::Wakes(signalled) => commit.apply(signalled).map(|()| "woken"),
         SignalAnswer::Kept(signalled) => commit.apply(signalled).map(|()| "kept"),
         SignalAnswer::Already => Ok("already"),

@@ -41,6 +41,7 @@ impl Command for Step {
                 commit.apply(revived)?;
             }
             commit.spend(answer.slot, &spend)?;
+            let stored = answer.stepped.is_some();
             if let Some(stepped) = answer.stepped {
                 commit.apply(stepped)?;
             }
@@ -50,15 +51,18 @@ impl Command for Step {
             commit.keep_session(answer.slot);
             let board = commit.board();
             let (deadline, cancel) = board.hold_on(answer.slot).unwrap_or_default();
-            let other = board.step_value(answer.slot, name).filter(|stored| *stored != value);
+            let other = match stored {
+                true => None,
+                false => board.step_value(answer.slot, name).filter(|other| *other != value),
+            };
             reply.map(2 + usize::from(other.is_some()));
             reply.text("deadline");
             reply.int(deadline);
             reply.text("cancel");
             reply.int(cancel.into());
-            if let Some(stored) = other {
+            if let Some(other) = other {
                 reply.text("value");
-                reply.bytes(stored);
+                reply.bytes(other);
             }
             Ok(())
         })

@@ -205,9 +205,10 @@ impl Board {
 
     fn waits_for_signals(&self, slot: u32, env: &Env<'_>) -> Option<Reason> {
         let waiting = self.waiting(slot)?;
-        let (gate, until, missing) = (&waiting.gate, waiting.until(), self.missing_signals(slot));
+        let (gate, until) = (&waiting.gate, waiting.until());
+        let missing: Vec<&ByteString> = self.missing_signals(slot).collect();
         let row = |name: &ByteString| {
-            let arrived = !missing.contains(name);
+            let arrived = !missing.contains(&name);
             vec![("name", Detail::Bytes(name.to_vec())), ("arrived", Detail::Number(arrived.into()))]
         };
         let details = vec![
@@ -217,7 +218,7 @@ impl Board {
             ("until", time(until)),
             ("ontimeout", Detail::Word(gate.on_timeout.name())),
         ];
-        let names = clean(&named_first(missing.iter().map(|name| &**name)));
+        let names = clean(&named_first(missing.iter().map(|name| &***name)));
         let what = match (missing.len(), gate.any) {
             (1, _) => format!("the signal {names}"),
             (_, true) => format!("one of the signals {names}"),

@@ -117,7 +117,7 @@ impl Board {
 
     /// The time of a job's wait is over.
     pub(crate) fn wait_times_out(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
-        let missing = self.missing_signals(slot);
+        let missing: Vec<ByteString> = self.missing_signals(slot).cloned().collect();
         let names = || missing.iter().map(|name| &**name);
         let (text, entry) = (named_first(names()), Entry::signals(HistoryKind::AwaitTimeout, None, names()));
         let on_timeout = self.waiting(slot).ok_or(ApplyError)?.gate.on_timeout;
@@ -144,10 +144,10 @@ impl Board {
     }
 
     /// The signals that a job waits for and that have not arrived.
-    pub(crate) fn missing_signals(&self, slot: u32) -> Vec<ByteString> {
-        let Some(extras) = self.extras(slot) else { return Vec::new() };
-        let names = extras.remembered.waiting.as_ref().map_or(&[][..], |waiting| &waiting.gate.names);
-        let missing = |name: &&ByteString| extras.remembered.signals.get(name).is_none();
-        names.iter().filter(missing).cloned().collect()
+    pub(crate) fn missing_signals(&self, slot: u32) -> impl Iterator<Item = &ByteString> {
+        let remembered = self.extras(slot).map(|extras| &*extras.remembered);
+        let waiting = remembered.and_then(|remembered| remembered.waiting.as_ref());
+        let names = waiting.map_or(&[][..], |waiting| &waiting.gate.names);
+        names.iter().filter(move |name| remembered.is_none_or(|all| all.signals.get(name).is_none()))
     }
 }

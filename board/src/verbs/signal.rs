@@ -95,12 +95,15 @@ impl Board {
         }
         self.check_memo(slot, None, signal.weight())?;
         let Signal { name, value, sender } = *signal;
-        let missing = self.missing_signals(slot);
+        let (mut missing, mut awaited) = (0, false);
+        for other in self.missing_signals(slot) {
+            missing += 1;
+            awaited |= **other == *name;
+        }
         let any = self.waiting(slot).is_some_and(|waiting| waiting.gate.any);
-        let awaited = missing.iter().any(|other| **other == *name);
         let children = self.child_wait(slot);
         let met = children.is_none_or(|wait| self.outcome_of_children(slot, wait.on_failure) == Outcome::Met);
-        let wakes = awaited && (any || missing.len() == 1) && self.edges(slot).is_empty() && met;
+        let wakes = awaited && (any || missing == 1) && self.edges(slot).is_empty() && met;
         let signalled = Signalled { slot, name, value, sender };
         Ok(if wakes { SignalAnswer::Wakes(signalled) } else { SignalAnswer::Kept(signalled) })
     }

@@ -97,9 +97,9 @@ impl Board {
             Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
         };
         let holds = !late || self.check_concurrency(slot, false, env.now).is_ok();
-        let stores = step.replace || self.step_value(slot, step.name).is_none();
+        let old = self.step_value(slot, step.name).map(<[u8]>::len);
+        let stores = step.replace || old.is_none();
         if stores {
-            let old = self.step_value(slot, step.name).map(<[u8]>::len);
             let new = old.map_or(step.name.len(), |_| 0) + step.value.len();
             self.check_memo(slot, old, new)?;
         }
