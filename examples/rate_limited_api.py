@@ -1,15 +1,18 @@
-"""Calls of a rate-limited API: at most 20 a second, by however many workers, and none when it says 429.
+"""Calls of a rate-limited API: at most 20 a second and 2,000 tokens a second, and none when it says 429.
 
     python examples/rate_limited_api.py --port 6379
 
-The queue has a rate: `rate` jobs in each `rate-period` ms, and `burst` at once after a rest. A worker that
-waits in BLOCK is woken at the moment the next permit arrives: nobody polls, nobody sleeps. When the API
-answers 429 with Retry-After, the worker pauses the queue for that long and gives the job back, at no cost.
+The queue names two shared limits: `calls` counts requests, `tokens` what the answers cost. A job is posted
+with an estimate of its tokens, and its worker says with COSTS how many it were: the server takes or returns
+the difference. A worker that waits in BLOCK is woken at the moment the next permit arrives: nobody polls,
+nobody sleeps. When the API answers 429 with Retry-After, the worker gives the job back, at no cost, and its
+PAUSE stops all calls for that long.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import threading
 import time
 
@@ -17,6 +20,7 @@ import redis
 
 BOARD, QUEUE = "calls", "api"
 CALLS, RATE, PERIOD, BURST = 30, 20, 1000, 5
+TOKENS, ESTIMATE = 2000, 40
 RETRY_AFTER = 500
 
 
@@ -26,27 +30,31 @@ class Api:
     def __init__(self) -> None:
         self.calls: list[float] = []
         self.refused = 0.0
+        self.tokens = 0
         self.lock = threading.Lock()
 
-    def call(self) -> int:
-        """An HTTP status."""
+    def call(self) -> tuple[int, int]:
+        """An HTTP status, and how many tokens the answer has cost."""
         with self.lock:
             self.calls.append(time.monotonic())
             if len(self.calls) == 15:
                 self.refused = self.calls[-1]
-                return 429
-            return 200
+                return 429, 0
+            tokens = random.randrange(2 * ESTIMATE)
+            self.tokens += tokens
+            return 200, tokens
 
 
 def work(port: int, name: str, api: Api) -> None:
     client = redis.Redis(port=port, protocol=3, decode_responses=True)
     while claimed := client.execute_command("JOB.CLAIM", BOARD, name, "QUEUES", 1, QUEUE, "BLOCK", 2000):
         id_, token = claimed[0]["id"], claimed[0]["token"]
-        if api.call() == 429:
-            client.execute_command("JOB.PAUSE", BOARD, "QUEUE", QUEUE, "FOR", RETRY_AFTER)
-            client.execute_command("JOB.ABANDON", BOARD, name, id_, "TOKEN", token)
+        status, tokens = api.call()
+        words = (BOARD, name, id_, "TOKEN", token, "COSTS", 1, "tokens", tokens)
+        if status == 429:
+            client.execute_command("JOB.ABANDON", *words, "PAUSE", "calls", RETRY_AFTER)
         else:
-            client.execute_command("JOB.CONSUME", BOARD, name, id_, "TOKEN", token)
+            client.execute_command("JOB.CONSUME", *words)
 
 
 def most_within(times: list[float], seconds: float) -> int:
@@ -58,11 +66,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, default=6379)
     port = parser.parse_args().port
-    client = redis.Redis(port=port)
+    client = redis.Redis(port=port, protocol=3, decode_responses=True)
     client.delete(BOARD)
-    pace = ["rate", RATE, "rate-period", PERIOD, "burst", BURST]
-    client.execute_command("JOB.SETTINGS", "SET", BOARD, "QUEUE", QUEUE, *pace)
-    client.execute_command("JOB.MPOST", BOARD, CALLS, *range(CALLS), "QUEUE", QUEUE)
+    for limit, rate, burst in (("calls", RATE, BURST), ("tokens", TOKENS, TOKENS)):
+        pace = ["rate", rate, "rate-period", PERIOD, "burst", burst]
+        client.execute_command("JOB.SETTINGS", "SET", BOARD, "LIMIT", limit, *pace)
+    client.execute_command("JOB.SETTINGS", "SET", BOARD, "QUEUE", QUEUE, "limits", 2, "calls", "tokens")
+    words = ("QUEUE", QUEUE, "COSTS", 1, "tokens", ESTIMATE)
+    client.execute_command("JOB.MPOST", BOARD, CALLS, *range(CALLS), *words)
 
     api = Api()
     workers = [threading.Thread(target=work, args=(port, f"worker-{n}", api)) for n in range(4)]
@@ -73,6 +84,8 @@ def main() -> None:
     silence = max(later - at for at, later in zip(after, after[1:]))
     print(f"calls: {len(api.calls)}, one of them answered 429")
     print(f"most in any second: {most_within(api.calls, 1.0)}, allowed: {RATE + BURST}")
+    counted = client.execute_command("JOB.STATS", BOARD)["costs"]["tokens"]
+    print(f"tokens: {CALLS * ESTIMATE} estimated, {api.tokens} used, {counted} counted")
     print(f"silence after the 429: {silence * 1000:.0f} ms, asked for: {RETRY_AFTER}")
 
 

@@ -44,6 +44,7 @@ def test_rate_limited_api(server) -> None:
     assert number(output, r"calls: (\d+)") == 31
     assert number(output, r"most in any second: (\d+)") <= 25
     assert number(output, r"silence after the 429: (\d+) ms") >= 450
+    assert number(output, r"(\d+) used") == number(output, r"(\d+) counted") > 0
 
 
 def test_strict_order(server) -> None:
