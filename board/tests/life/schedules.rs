@@ -93,33 +93,29 @@ fn start_is_where_intervals_count_from_and_end_and_max_are_the_last() {
     w.is_valid();
 }
 
+/// A run each second, at its time.
+const EACH: [(&str, i64); 6] =
+    [("@s@1", 1_000), ("@s@2", 2_000), ("@s@3", 3_000), ("@s@4", 4_000), ("@s@5", 5_000), ("@s@6", 6_000)];
+
+/// A schedule of each second is first on time, then 4.3 s late, then on time again.
+fn makes_up(backlog: Backlog, most_missed: u32, want: &[(&str, i64)]) {
+    let mut w = World::default();
+    let t0 = w.now;
+    let set = SetSchedule { backlog: Some(backlog), most_missed, ..every("s", 1_000) };
+    w.set_schedule(&set).unwrap();
+    w.pass(1_000);
+    w.pass(4_300);
+    w.pass(700);
+    assert_eq!(w.children(t0), row(want), "{backlog:?}, the last {most_missed}");
+    w.is_valid();
+}
+
 #[test]
 fn missed_times_are_skipped_or_made_up_once_or_all() {
-    let cases: [(Backlog, &[(&str, i64)]); 3] = [
-        (Backlog::Skip, &[("@s@1", 1_000), ("@s@2", 5_000), ("@s@3", 6_000)]),
-        (Backlog::One, &[("@s@1", 1_000), ("@s@2", 5_000), ("@s@3", 6_000)]),
-        (
-            Backlog::All,
-            &[
-                ("@s@1", 1_000),
-                ("@s@2", 2_000),
-                ("@s@3", 3_000),
-                ("@s@4", 4_000),
-                ("@s@5", 5_000),
-                ("@s@6", 6_000),
-            ],
-        ),
-    ];
-    for (backlog, want) in cases {
-        let mut w = World::default();
-        let t0 = w.now;
-        w.set_schedule(&SetSchedule { backlog: Some(backlog), ..every("s", 1_000) }).unwrap();
-        w.pass(1_000);
-        w.pass(4_300);
-        w.pass(700);
-        assert_eq!(w.children(t0), row(want), "{backlog:?}");
-        w.is_valid();
-    }
+    let one = [("@s@1", 1_000), ("@s@2", 5_000), ("@s@3", 6_000)];
+    makes_up(Backlog::Skip, 0, &one);
+    makes_up(Backlog::One, 0, &one);
+    makes_up(Backlog::All, 0, &EACH);
 }
 
 #[test]
@@ -353,41 +349,10 @@ fn schedules_survive_a_snapshot_and_go_on_from_there() {
 
 #[test]
 fn of_many_missed_times_the_last_few_are_made_up() {
-    for (most, want) in [
-        (2, &[("@s@1", 1_000), ("@s@2", 4_000), ("@s@3", 5_000), ("@s@4", 6_000)][..]),
-        (
-            4,
-            &[
-                ("@s@1", 1_000),
-                ("@s@2", 2_000),
-                ("@s@3", 3_000),
-                ("@s@4", 4_000),
-                ("@s@5", 5_000),
-                ("@s@6", 6_000),
-            ],
-        ),
-        (
-            9,
-            &[
-                ("@s@1", 1_000),
-                ("@s@2", 2_000),
-                ("@s@3", 3_000),
-                ("@s@4", 4_000),
-                ("@s@5", 5_000),
-                ("@s@6", 6_000),
-            ],
-        ),
-    ] {
-        let mut w = World::default();
-        let t0 = w.now;
-        let set = SetSchedule { backlog: Some(Backlog::All), most_missed: most, ..every("s", 1_000) };
-        w.set_schedule(&set).unwrap();
-        w.pass(1_000);
-        w.pass(4_300);
-        w.pass(700);
-        assert_eq!(w.children(t0), row(want), "the last {most}");
-        w.is_valid();
-    }
+    let last_two = [("@s@1", 1_000), ("@s@2", 4_000), ("@s@3", 5_000), ("@s@4", 6_000)];
+    makes_up(Backlog::All, 2, &last_two);
+    makes_up(Backlog::All, 4, &EACH);
+    makes_up(Backlog::All, 9, &EACH);
 }
 
 #[test]
