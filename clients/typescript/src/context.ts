@@ -2,6 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Board } from './board/board.js';
+import { childrenWords } from './board/working.js';
+import { type Children, childrenOf, type OnFailure } from './children.js';
 import { decoded } from './codecs.js';
 import { type Duration, toMs } from './durations.js';
 import type { Job } from './jobs.js';
@@ -31,7 +33,7 @@ export interface Reports {
   flush(): Promise<void>;
   /** Stores a step; the stored value, when it is another one. */
   store(name: string, data: Word, replace: boolean): Promise<Word | undefined>;
-  /** Asks whether signals are there, or gives the job up until they are. */
+  /** Asks whether signals and ends of children are there, or gives the job up until they are. */
   wait(words: readonly Word[]): Promise<Row>;
 }
 
@@ -120,7 +122,7 @@ export class Context<Payload = unknown> {
     return this.#lost;
   }
 
-  /** The job was given up, and waits for signals: what this run comes to is dropped. */
+  /** The job was given up, and waits for signals or children: what this run comes to is dropped. */
   get givenUp(): boolean {
     return this.#givenUp;
   }
@@ -241,6 +243,25 @@ export class Context<Payload = unknown> {
     if (found['timeout'] === 1) return null;
     const arrived = signalsOf(found['signals'] as Reply, this.board.codec);
     return typeof signals === 'string' ? arrived[signals] : arrived;
+  }
+
+  /**
+   * Waits until all children of the job have ended: those that this handler has posted with `parent: context.id`, and
+   * those that anybody has added meanwhile. When they have, this says how many there are, and how many failed, were
+   * cancelled or were trashed. Otherwise the worker gives the job up and this throws `Waits`, as `waitFor` does; the
+   * handler is called again when they have ended. So post the children in a step:
+   *
+   *     await context.step('parts', () => context.board.postMany(files, { name: 'size', parent: context.id }));
+   *     const { unsuccessful } = await context.waitForChildren({ onfailure: 'run' });
+   *
+   * `onfailure` says what becomes of the job when one of them ends without success: `hold`, the default, waits until
+   * somebody requeues or deletes it, `cancel` and `fail` end the job, `run` calls the handler.
+   */
+  async waitForChildren({ onfailure = 'hold' }: { onfailure?: OnFailure | undefined } = {}): Promise<Children> {
+    this.check();
+    const found = await this.#reports.wait(childrenWords(onfailure, this.board.codec));
+    this.check();
+    return childrenOf(found) as Children;
   }
 
   /** Waits until the server has taken all reports. */

@@ -1,4 +1,5 @@
 /** A job's record. */
+import type { OnFailure } from './children.js';
 import { type Codec, decoded } from './codecs.js';
 import type { Field, State } from './generated.js';
 import { double, list, mapping, named, type Reply, type Row, strings, text, value } from './replies.js';
@@ -9,17 +10,19 @@ const ENDED: ReadonlySet<string> = new Set(['complete', 'failed', 'cancelled', '
 /** A payload or a result. */
 type Value = { readonly data: string | Buffer; decoded?: unknown } | undefined;
 
-/** The signals that a job waits for. */
+/** The signals and children that a job waits for. */
 export interface Awaits {
-  readonly signals: readonly string[];
-  readonly missing: readonly string[];
-  /** When the wait began, Unix ms. */
-  readonly since: number;
+  readonly signals?: readonly string[];
+  readonly missing?: readonly string[];
+  /** When the wait for signals began, Unix ms. */
+  readonly since?: number;
   /** 1: one of them is enough. */
   readonly any?: number;
   /** When the wait times out, Unix ms, and what happens then. */
   readonly until?: number;
   readonly ontimeout?: string;
+  /** When the wait for children began, and what happens when one of them ends without success. */
+  readonly children?: { readonly since: number; readonly onfailure: OnFailure };
 }
 
 /** An entry of a job's history. */
@@ -99,7 +102,7 @@ export class Job<Payload = unknown, Result = unknown> {
   declare readonly until?: number;
   /** Where it was before it moved to a dead queue. */
   declare readonly origin?: Readonly<Row>;
-  /** The signals that it waits for. */
+  /** What it waits for. */
   declare readonly awaits?: Awaits;
 
   readonly #codec: Codec;
@@ -185,7 +188,7 @@ const SHAPES: Readonly<Record<string, (found: Reply) => unknown>> = {
   meta: strings,
   progress: double,
   origin: mapping,
-  awaits: mapping,
+  awaits: (found) => mapping(found, { children: mapping }),
   history: historyOf,
   costs: mapping,
   spent: (found) => mapping(found, { costs: (limits) => mapping(limits) }),

@@ -107,7 +107,7 @@ export class Lost extends Stopped {
 }
 
 /**
- * The job waits for signals, and was given up until they arrive: the handler is left, and called again then. A `catch`
+ * The job waits for signals or children, and was given up until all is there: the handler is left, and called again then. A `catch`
  * catches this as any error, so throw it on: `if (error instanceof Stopped) throw error`. A handler that goes on all the
  * same can say nothing more: what it returns or throws is dropped.
  */

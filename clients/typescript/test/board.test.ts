@@ -292,6 +292,28 @@ describe('children', () => {
     assert.deepEqual(await board.awaitChildren('w', again, { onfailure: 'cancel' }), { state: 'cancelled', children: undefined });
   });
 
+  test('signals and children in one wait, and what the claim has cost', async () => {
+    const board = server.board();
+    await board.settingsSet({ rate: 1000, 'rate-period': '1m', burst: 5000 }, { limit: 'tokens' });
+    await board.settingsSet({ limits: ['tokens'] }, { queue: 'default' });
+    await board.post(1, { id: 'p' });
+    const [first] = await board.claim('w');
+    assert.ok(first);
+    await board.post(2, { id: 'c', parent: 'p', queue: 'other' });
+    assert.equal((await board.awaitChildren('w', first, { cost: 3, costs: { tokens: 812 } })).state, 'blocked');
+    assert.deepEqual((await board.get('p'))?.spent, { cost: 3, costs: { tokens: 812 } });
+    await board.delete(['c']);
+    const [second] = await board.claim('w');
+    assert.ok(second);
+    assert.equal((await board.awaitSignals('w', second, ['go'], { any: true, within: '1h', children: 'run', cost: 2 })).state, 'blocked');
+    assert.deepEqual([(await board.get('p'))?.spent, (await board.get('p'))?.awaits?.children?.onfailure], [{ cost: 2 }, 'run']);
+    await board.signal('go', 'p', { value: 5 });
+    const [third] = await board.claim('w');
+    assert.ok(third);
+    const both = await board.awaitSignals('w', third, ['go'], { any: true, children: 'run' });
+    assert.deepEqual([both.state, both.signals?.['go']?.value, both.children], ['claimed', 5, { total: 0, pending: 0, unsuccessful: 0 }]);
+  });
+
   test('flows and operators', async () => {
     const board = server.board();
     const flow = new Flow(board);

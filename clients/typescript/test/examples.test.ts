@@ -4,7 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 
-import { collected, Worker } from '../src/index.js';
+import { Context } from '../src/context.js';
+import { Board, collected, Flow, Worker } from '../src/index.js';
 import * as shop from '../examples/shop.js';
 import { serverOf, until } from './harness.js';
 
@@ -19,6 +20,14 @@ test('each example of README.md stands in a program that is compiled', () => {
   const blocks = [...readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map((found) => found[1] ?? '');
   assert.ok(blocks.length > 3);
   for (const block of blocks) assert.ok(all.includes(plain(block)), `no program has this example:\n${block}`);
+});
+
+test('each method of ours that the guide for users of BullMQ names is there', () => {
+  const guide = readFileSync(join(ROOT, '../../docs/guides/migrate/bullmq.md'), 'utf8');
+  const kinds = { board: Board.prototype, context: Context.prototype, flow: Flow.prototype };
+  const named = [...guide.matchAll(/\b(board|context|flow)\.(\w+)\(/g)];
+  assert.ok(named.length > 20);
+  for (const [shown, kind, method] of named) assert.ok((method as string) in kinds[kind as keyof typeof kinds], shown);
 });
 
 /** Runs an example as a program; what it prints. */

@@ -1,4 +1,4 @@
-// Jobs that remember and wait: steps, signals.
+// Jobs that remember and wait: steps, signals, children.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
@@ -197,5 +197,92 @@ describe('signals', () => {
     await board.cancel(id);
     open();
     await until(async () => (await board.state(id)) === 'cancelled');
+  });
+});
+
+describe('children', () => {
+  test('a job posts its parts once, and adds them up when all have ended', async (t) => {
+    const board = server.board();
+    const posted: string[][] = [];
+    const part = board.task<{ n: number }, number>('part', { retain: '1m', retries: 0 }).handle(({ n }) => {
+      if (n === 1) throw new TypeError('one is none');
+      return n * n;
+    });
+    const batch = board.task('batch').handle(async (_, context) => {
+      await context.step('parts', async () => {
+        const ids = await part.postMany([{ n: 0 }, { n: 1 }, { n: 2 }], { parent: context.id });
+        posted.push(ids);
+      });
+      const found = await context.waitForChildren({ onfailure: 'run' });
+      const again = await context.waitForChildren({ onfailure: 'run' });
+      const results = (await collected(board.children(context.id, { fields: ['result'] }))).map((job) => job.result ?? null);
+      return [found, again.total, results, context.attempt];
+    });
+    const id = await batch.post({});
+    started(t, board, { concurrency: 1 });
+    assert.deepEqual(await batch.result(id), [{ total: 3, pending: 0, unsuccessful: 1 }, 3, [0, null, 4], 2]);
+    assert.equal(posted.length, 1);
+  });
+
+  test('a job that waits for them takes no place, and what fails can end it', async (t) => {
+    const board = server.board();
+    const lost: string[] = [];
+    for (const onfailure of ['hold', 'cancel', 'fail', 'run'] as const) board.handler(onfailure, async (_, context) => context.waitForChildren({ onfailure }));
+    const ids = await Promise.all(['hold', 'cancel', 'fail', 'run'].map((name) => board.post({}, { name, id: name, retain: '1m' })));
+    for (const parent of ids) await board.post({}, { id: `of ${parent}`, parent, queue: 'other', retries: 0 });
+    const worker = started(t, board, { concurrency: 1, queues: ['default'] });
+    worker.on('lost', (_, why) => lost.push(why));
+    const states = async () => (await board.getMany(ids, ['state'])).map((job) => job?.state);
+    await until(async () => (await states()).every((state) => state === 'blocked'));
+    const waiting = await board.get('fail', ['awaits', 'pending']);
+    assert.deepEqual([waiting?.awaits?.children?.onfailure, typeof waiting?.awaits?.children?.since, waiting?.pending], ['fail', 'number', 1]);
+    for (const child of await board.claim('other', { queues: ['other'], count: 4 })) await board.fail('other', child, 'Down', 'no');
+    await until(async () => (await states()).join() === 'blocked,cancelled,failed,complete');
+    assert.deepEqual((await board.get('run'))?.result, { total: 1, pending: 0, unsuccessful: 1 });
+    await board.requeue('of hold');
+    const [child] = await board.claim('other', { queues: ['other'] });
+    assert.ok(child);
+    await board.consume('other', child);
+    assert.deepEqual(await board.result('hold'), { total: 1, pending: 0, unsuccessful: 0 });
+    assert.deepEqual(lost, []);
+  });
+
+  test('a batch without children, and a wait that is asked again after a cut', async (t) => {
+    const board = server.board();
+    const { open, passed } = gate();
+    board.handler('empty', async (_, context) => context.waitForChildren());
+    board.handler('cut', async (_, context) => {
+      await context.step('part', () => board.post({}, { id: 'part', parent: context.id, queue: 'other' }));
+      if (context.attempt === 1) {
+        await passed;
+        await cut();
+      }
+      return (await context.waitForChildren()).total;
+    });
+    await board.post({}, { name: 'empty', id: 'empty', retain: '1m' });
+    await board.post({}, { name: 'cut', id: 'cut', retain: '1m' });
+    started(t, board, { lease: '2s', queues: ['default'] });
+    assert.deepEqual(await board.result('empty'), { total: 0, pending: 0, unsuccessful: 0 });
+    await until(async () => (await board.state('part')) === 'ready');
+    open();
+    await until(async () => (await board.state('cut').catch(() => null)) === 'blocked');
+    await board.cancel('part');
+    assert.equal((await board.explain('cut'))?.reasons[0]?.reason, 'children');
+    await board.delete(['part']);
+    assert.deepEqual([await board.result('cut'), (await board.get('cut'))?.attempt], [0, 2]);
+  });
+
+  test('wrong words are refused, and a job that its child waits for fails', async (t) => {
+    const board = server.board();
+    const found: string[] = [];
+    board.handler('p', async (_, context) => {
+      await assert.rejects(context.waitForChildren({ onfailure: 'stop' as never }), /onfailure is one of hold, cancel, fail, run/);
+      await board.post({}, { id: 'c', parent: context.id, queue: 'other', after: [context.id] });
+      await context.waitForChildren().catch((error: unknown) => found.push((error as BoardError).code));
+    });
+    const id = await board.post({}, { name: 'p', retain: '1m' });
+    started(t, board, { queues: ['default'] });
+    await ended(board, id);
+    assert.deepEqual(found, ['CYCLE']);
   });
 });

@@ -1,5 +1,6 @@
 /** Verbs of workers, for programs that work without a `Worker`. */
-import { decoded } from '../codecs.js';
+import { type Children, childrenOf, type OnFailure } from '../children.js';
+import { type Codec, decoded } from '../codecs.js';
 import { toMs } from '../durations.js';
 import type { Refused } from '../errors.js';
 import type { AbandonOptions, AwaitOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions } from '../generated.js';
@@ -26,7 +27,7 @@ export interface Stored extends Beat {
   readonly value: unknown;
 }
 
-/** What a wait for signals answers. */
+/** What a wait for signals, or for signals and children, answers. */
 export interface SignalWait {
   /** `claimed` when the worker keeps the job; else `blocked`, or `cancelled`. */
   readonly state: string;
@@ -34,14 +35,16 @@ export interface SignalWait {
   readonly timeout: boolean;
   /** By name; undefined when the job was given up. */
   readonly signals: Readonly<Record<string, Signal>> | undefined;
+  /** Where the wait was for children too, and the worker keeps the job. */
+  readonly children?: Children;
 }
 
 /** What a wait for children answers. */
 export interface ChildrenWait {
   /** `claimed` when the worker keeps the job; else `blocked`, `cancelled` or `failed`. */
   readonly state: string;
-  /** How many there are, have not ended, and ended without success; undefined when the job was given up. */
-  readonly children: { readonly total: number; readonly pending: number; readonly unsuccessful: number } | undefined;
+  /** Undefined when the job was given up. */
+  readonly children: Children | undefined;
 }
 
 /** What has become of a failed try. */
@@ -93,23 +96,24 @@ export class Working extends Posting {
 
   /**
    * Waits for signals: keeps the job when they have arrived, or the time is over; else gives it up until then, and
-   * `signals` is undefined.
+   * `signals` is undefined. With `children` the job's children must have ended too: the word says what becomes of the job
+   * when one of them ends without success.
    */
-  async awaitSignals(worker: string, { id, token }: Held, signals: readonly string[], options: Omit<AwaitOptions, 'claim' | 'signals' | 'onfailure'> = {}): Promise<SignalWait> {
-    const found = mapping(await this.sendWith('JOB.AWAIT', [worker, id, ...counted('SIGNALS', signals)], { token, ...options }), {
+  async awaitSignals(worker: string, { id, token }: Held, signals: readonly string[], { children, ...options }: Omit<AwaitOptions, 'claim' | 'signals' | 'onfailure'> & { children?: OnFailure | undefined } = {}): Promise<SignalWait> {
+    const words = optionWords('JOB.AWAIT', { signals, ...options, token }, this.codec);
+    const found = mapping(await this.send('JOB.AWAIT', [worker, id, ...words, ...childrenWords(children, this.codec)]), {
       signals: (all) => all,
     }) as { state: string; timeout?: number; signals?: Reply };
     if (found.signals === undefined) return { state: found.state, timeout: false, signals: undefined };
-    return { state: found.state, timeout: found.timeout === 1, signals: signalsOf(found.signals, this.codec) };
+    const counts = childrenOf(found);
+    return { state: found.state, timeout: found.timeout === 1, signals: signalsOf(found.signals, this.codec), ...(counts && { children: counts }) };
   }
 
   /** Waits for the job's children: keeps the job when all have ended, else gives it up until they have. */
-  async awaitChildren(worker: string, { id, token }: Held, { onfailure, payload }: Pick<AwaitOptions, 'onfailure' | 'payload'> = {}): Promise<ChildrenWait> {
-    // ONFAILURE belongs behind CHILDREN.
-    const words = [worker, id, 'CHILDREN', ...optionWords('JOB.AWAIT', { onfailure, token, payload }, this.codec)];
-    const found = mapping(await this.send('JOB.AWAIT', words)) as { state: string; children?: number; pending?: number; unsuccessful?: number };
-    const { state, children: total, pending = 0, unsuccessful = 0 } = found;
-    return { state, children: total === undefined ? undefined : { total, pending, unsuccessful } };
+  async awaitChildren(worker: string, { id, token }: Held, { onfailure = 'hold', ...options }: Pick<AwaitOptions, 'onfailure' | 'payload' | 'cost' | 'costs'> = {}): Promise<ChildrenWait> {
+    const words = [...childrenWords(onfailure, this.codec), ...optionWords('JOB.AWAIT', { token, ...options }, this.codec)];
+    const found = mapping(await this.send('JOB.AWAIT', [worker, id, ...words]));
+    return { state: found['state'] as string, children: childrenOf(found) };
   }
 
   /** Keeps many claims alive, or all of a worker. */
@@ -221,6 +225,11 @@ export class Working extends Posting {
     if (held !== 'all') return reply.map((one) => orRefused(one, shape));
     return reply.map((one) => ({ id: text(list(one)[0]), ended: shape(list(one)[1] as Reply) }));
   }
+}
+
+/** `CHILDREN ONFAILURE word`: what belongs together there. */
+export function childrenWords(onfailure: OnFailure | undefined, codec: Codec): Word[] {
+  return onfailure === undefined ? [] : ['CHILDREN', ...optionWords('JOB.AWAIT', { onfailure }, codec)];
 }
 
 /** Claims as `n id … TOKENS n token …`. */

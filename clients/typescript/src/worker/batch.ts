@@ -12,7 +12,7 @@ const BEATS = 1000;
 /** A report that waits to be sent. */
 export type Waiting = Omit<Report, 'output'> & { readonly chunk?: Writing };
 
-/** A handler's question, whose answer it waits for: a step to store, a wait for signals. */
+/** A handler's question, whose answer it waits for: a step to store, a wait for signals or children. */
 export interface Asking {
   readonly run: Run;
   readonly command: 'JOB.STEP' | 'JOB.AWAIT';

@@ -267,10 +267,10 @@ export class Engine {
     return this.#running === 0;
   }
 
-  /** The server has blocked the job until its signals arrive: its handler is left. */
+  /** The server has blocked the job until its signals arrive or its children end: its handler is left. */
   giveUp(run: Run): void {
-    this.options.log.debug(`${run.shown} waits for signals`);
-    run.context.stoppedBy(new Waits('the job waits for signals'));
+    this.options.log.debug(`${run.shown} waits`);
+    run.context.stoppedBy(new Waits('the job waits for signals or children'));
     this.#forget(run);
   }
 

@@ -96,7 +96,7 @@ export class Sender implements Sending {
     return found['value'] as Word | undefined;
   }
 
-  /** Asks whether signals are there, or gives the job up until they are. */
+  /** Asks whether signals and ends of children are there, or gives the job up until they are. */
   async wait(run: Run, words: readonly Word[]): Promise<Row> {
     return this.#ask(run, 'JOB.AWAIT', words);
   }
