@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { z } from 'zod';
 
-import { Abandon, type Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, Retry, Trash, Worker } from '../src/index.js';
+import { Abandon, type Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker } from '../src/index.js';
 import { cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -425,5 +425,47 @@ describe('stopping', () => {
     other.destroy();
     assert.throws(() => new Worker(server.board()), /there are no handlers/);
     assert.throws(() => new Worker(board, { concurrency: 0 }), /concurrency is a whole number from 1/);
+  });
+});
+
+describe('costs', () => {
+  test('that are known afterwards come together, the latest of each limit', async (t) => {
+    const board = server.board();
+    await board.settingsSet({ rate: 1000, 'rate-period': '1h', burst: 5000 }, { limit: 'tokens' });
+    await board.settingsSet({ rate: 1000, 'rate-period': '1h', burst: 5000 }, { limit: 'calls' });
+    await board.settingsSet({ limits: ['tokens', 'calls'] }, { queue: 'default' });
+    const task = board.task('work', { retain: '1m' }).handle((_, context) => {
+      context.cost({ tokens: 10 });
+      context.cost({ calls: 2 });
+      context.cost({ tokens: 812 });
+      context.cost(3);
+      assert.throws(() => {
+        context.cost({ tokens: -1 });
+      }, /a cost is a whole number of permits/);
+    });
+    const id = await task.post({});
+    started(t, board);
+    await task.result(id);
+    assert.deepEqual((await board.get(id))?.spent, { cost: 3, costs: { calls: 2, tokens: 812 } });
+  });
+
+  test('a limit that an upstream refuses rests, and one that is none of the job delays it alone', async (t) => {
+    const board = server.board();
+    await board.settingsSet({ concurrency: 10 }, { limit: 'api' });
+    await board.settingsSet({ limits: ['api'] }, { queue: 'default' });
+    board.handler('own', () => {
+      throw new RateLimited('api', '1h', '429');
+    });
+    board.handler('foreign', () => {
+      throw new RateLimited('other', '1h');
+    });
+    const foreign = await board.post({}, { name: 'foreign', id: 'foreign' });
+    started(t, board, { concurrency: 1 });
+    await until(async () => (await board.state(foreign)) === 'scheduled');
+    const own = await board.post({}, { name: 'own', id: 'own' });
+    await until(async () => (await board.limits()).some((one) => one['limit'] === 'api' && Number(one['paused']) > 0));
+    await until(async () => (await board.state(own)) === 'ready');
+    const job = await board.get(own, ['state', 'left', 'attempt', 'reason']);
+    assert.deepEqual([job?.state, job?.left], ['ready', 10]);
   });
 });
