@@ -52,6 +52,7 @@ impl App {
         user: Option<User>,
         port: u16,
         history: Option<History>,
+        audit: Audit,
     ) -> Self {
         Self {
             live: Arc::new(Semaphore::new(usize::from(options.connections) / 2)),
@@ -61,7 +62,7 @@ impl App {
             metrics: Metrics::new(user),
             port,
             trends: Trends::default(),
-            audit: Audit::default(),
+            audit,
             history,
             sign_ins: Turns::new(),
             open: Mutex::default(),

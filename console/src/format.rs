@@ -138,7 +138,7 @@ pub fn state(word: &str) -> Markup {
 
 /// A name of the user's, kept apart from the text around it.
 pub fn name(bytes: &[u8]) -> Markup {
-    html! { bdi.name title=[(shown(bytes).chars().count() > 60).then(|| shown(bytes))] { (short(bytes, 60)) } }
+    html! { @if !bytes.is_empty() { bdi.name title=[(shown(bytes).chars().count() > 60).then(|| shown(bytes))] { (short(bytes, 60)) } } }
 }
 
 pub fn board_address(path: &str, board: &[u8]) -> String {

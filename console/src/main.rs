@@ -6,14 +6,15 @@
 //! | `connection` | finds the server and talks to it |
 //! | `pages` | a file for each page |
 //! | `actions` | makes commands of what a user wants done |
-//! | `live` | tells open pages what has changed |
+//! | `live` | sends open pages what has changed |
 //! | `known_boards`, `recent`, `history` | the boards of a server; the last quarter of an hour of one; a day of all |
 //! | `alike`, `preview` | failures that are the same; the beginnings of payloads |
 //! | `grammar`, `filters`, `query`, `names`, `format` | what people type to find jobs; which jobs are meant; addresses and forms; names; values as pages show them |
 //! | `audit` | what was done through the console |
+//! | `server_memory` | the memory of the servers |
 //! | `metrics` | the numbers of all boards for Prometheus |
 //!
-//! Nothing is stored, but samples with `--history`.
+//! Nothing is stored on disk, but samples and the audit with `--history`.
 
 mod access;
 mod actions;
@@ -37,6 +38,7 @@ mod pages;
 mod preview;
 mod query;
 mod recent;
+mod server_memory;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -49,6 +51,7 @@ use clap::Parser;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
 use crate::app::{with_session, App, RequestContext};
+use crate::audit::Audit;
 use crate::connection::Link;
 use crate::failure::Failure;
 use crate::history::History;
@@ -86,7 +89,8 @@ async fn serve(options: Options) -> Result<(), String> {
         eprintln!("jobboard-console: others can reach this console, and passwords go over the net as they are: put it behind a proxy with TLS, and say --secure");
     }
     let history = options.history.as_deref().map(History::open).transpose()?;
-    let app = Arc::new(App::new(options, place, user, address.port(), history));
+    let audit = Audit::open(options.history.as_deref())?;
+    let app = Arc::new(App::new(options, place, user, address.port(), history, audit));
     tokio::spawn(warn_of_server(Arc::clone(&app)));
     tokio::spawn(access::recheck::recheck(Arc::clone(&app)));
     tokio::spawn(history::sample(Arc::clone(&app)));

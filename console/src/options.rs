@@ -56,8 +56,8 @@ pub struct Options {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
 
-    /// So many connections of browsers at once; more are turned away. Half of them may be pages that are told
-    /// anew by themselves. Each needs a file descriptor, and so does each user who is signed in.
+    /// At most this many connections of browsers at once; more are turned away. Half of them may be pages that
+    /// refresh by themselves. Each needs a file descriptor, and so does each user who is signed in.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u16).range(2..))]
     pub connections: u16,
 
@@ -65,7 +65,7 @@ pub struct Options {
     #[arg(long, hide = true, default_value_t = 1000)]
     pub sessions: usize,
 
-    /// After so many seconds the server is asked again whether it still takes those who are signed in.
+    /// Seconds after which the server is asked again whether it still takes those who are signed in.
     #[arg(long, hide = true, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     pub recheck: u64,
 
@@ -73,7 +73,8 @@ pub struct Options {
     #[arg(long)]
     pub board: Vec<String>,
 
-    /// Keep a day of samples of all boards in this folder, one a minute, asked for as the user in --redis.
+    /// Keep a day of samples of all boards in this folder, one a minute, asked for as the user in --redis; and
+    /// what users did through this console, for 30 days.
     #[arg(long, value_name = "DIR")]
     pub history: Option<PathBuf>,
 

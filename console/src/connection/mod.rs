@@ -79,12 +79,17 @@ impl Link {
         }
     }
 
-    /// Whether the server still takes this user, which it tells a new connection alone.
+    /// Whether the server, and in a cluster each primary, still takes this user: only a new connection tells.
     pub async fn check(&self, place: &Place, user: Option<(&str, &str)>) -> Result<(), Failure> {
-        if let Place::At(server, _) = self.place(place).await? {
-            connect(&Client::open(signed_in(&server, user))?, AsyncConnectionConfig::new()).await?;
+        let Place::At(server, _) = self.place(place).await? else { return Ok(()) };
+        let named = check_at(&server, user).await;
+        for (host, port) in self.primaries().await.unwrap_or_default() {
+            let node = place::at_address(&server, host, port);
+            if check_at(&node, user).await == Err(Failure::SignedOut) {
+                return Err(Failure::SignedOut);
+            }
         }
-        Ok(())
+        named
     }
 
     async fn open_cluster(
@@ -190,6 +195,10 @@ impl Link {
         }
         Ok(Found { boards: boards.into_iter().collect(), whole })
     }
+}
+
+async fn check_at(server: &ConnectionInfo, user: Option<(&str, &str)>) -> Result<(), Failure> {
+    connect(&Client::open(signed_in(server, user))?, AsyncConnectionConfig::new()).await.map(|_| ())
 }
 
 /// A server with the user who signs in to it.

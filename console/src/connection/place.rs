@@ -163,14 +163,7 @@ impl Sentinel<'_> {
             Err(error) => return Err(complaint(&error)),
         };
         self.of.first.store(self.number, Ordering::Relaxed);
-        let server = &self.of.server;
-        let address = match server.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-                ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
-            }
-            _ => ConnectionAddr::Tcp(host, port),
-        };
-        Ok(server.clone().set_addr(address))
+        Ok(at_address(&self.of.server, host, port))
     }
 
     async fn address(&self) -> Result<Option<(String, u16)>, RedisError> {
@@ -182,6 +175,17 @@ impl Sentinel<'_> {
         let question = cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(&self.of.service).to_owned();
         question.query_async(&mut connection).await
     }
+}
+
+/// The same server at another address.
+pub fn at_address(server: &ConnectionInfo, host: String, port: u16) -> ConnectionInfo {
+    let address = match server.addr() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
+        }
+        _ => ConnectionAddr::Tcp(host, port),
+    };
+    server.clone().set_addr(address)
 }
 
 /// What is wrong with a Sentinel.

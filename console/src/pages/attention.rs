@@ -13,6 +13,7 @@ use crate::connection::reply::{bytes, int, page, Record};
 use crate::failure::Failure;
 use crate::format::{at, board_address, jobs_address, name, now, number, size, span};
 use crate::names::address;
+use crate::server_memory::Memory;
 
 /// Failures are new for so long, ms.
 const NEW: i64 = 15 * 60_000;
@@ -23,7 +24,8 @@ const LOOK: usize = 200;
 /// Queues that are looked at.
 const QUEUES: usize = 1000;
 
-/// Blocked jobs that are looked at for signals.
+/// Blocked jobs that are looked at for signals: so many pages of so many.
+const WAITING_PAGES: usize = 10;
 const WAITING: usize = 1000;
 
 /// A ready job may wait so long before a queue counts as unserved, ms.
@@ -145,32 +147,51 @@ pub fn is_unserved(row: &Record) -> bool {
         && row.int("oldest") > UNSERVED
 }
 
-/// Signals that jobs wait for, of one page of blocked jobs.
+/// Signals that jobs wait for.
 async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
     if info.int("blocked") == 0 {
         return Ok(Vec::new());
     }
-    let mut command = board_command("LIST", board);
-    command.arg("STATE").arg("blocked").arg("COUNT").arg(WAITING).arg("FIELDS").arg(1).arg("awaits");
-    let (next, rows) = page(cx.ask_shared(board, command).await?);
     let mut found: BTreeMap<Vec<u8>, (i64, i64)> = BTreeMap::new();
-    for wait in rows.iter().filter(|row| row.has("awaits")).map(|row| row.record("awaits")) {
-        let since = wait.int("since");
-        for signal in wait.list("missing").iter().map(bytes) {
-            let (count, oldest) = found.entry(signal).or_insert((0, since));
-            (*count, *oldest) = (*count + 1, since.min(*oldest));
+    let (mut cursor, mut looked) = (Some(b"0".to_vec()), 0);
+    for _ in 0..WAITING_PAGES {
+        let Some(from) = cursor.take() else { break };
+        let mut command = board_command("LIST", board);
+        command.arg("STATE").arg("blocked").arg("CURSOR").arg(&from).arg("COUNT").arg(WAITING);
+        command.arg("FIELDS").arg(1).arg("awaits");
+        let (next, rows) = page(cx.ask_shared(board, command).await?);
+        looked += rows.len() as i64;
+        for wait in rows.iter().filter(|row| row.has("awaits")).map(|row| row.record("awaits")) {
+            let since = wait.int("since");
+            for signal in wait.list("missing").iter().map(bytes) {
+                let (count, oldest) = found.entry(signal).or_insert((0, since));
+                (*count, *oldest) = (*count + 1, since.min(*oldest));
+            }
         }
+        cursor = next;
     }
     let need = |(signal, (count, oldest)): (Vec<u8>, (i64, i64))| Need {
         weight: (1 << 22) + count,
         text: html! {
-            @if next.is_some() { "At least " } (number(count)) @if count == 1 { " job waits" } @else { " jobs wait" }
+            @if cursor.is_some() { "At least " } (number(count)) @if count == 1 { " job waits" } @else { " jobs wait" }
             " for the signal " (name(&signal)) ", the oldest since " (at(oldest))
         },
         to: jobs_address(board, &[("awaits", &signal)]),
         link: "Jobs",
     };
-    Ok(found.into_iter().map(need).collect())
+    let mut needs: Vec<Need> = found.into_iter().map(need).collect();
+    if cursor.is_some() {
+        needs.push(Need {
+            weight: 1 << 21,
+            text: html! {
+                "Signals were looked for in the first " (number(looked)) " of " (number(info.int("blocked")))
+                " blocked jobs: others may wait for an answer. Find them with awaits: and the name of the signal"
+            },
+            to: jobs_address(board, &[("state", b"blocked")]),
+            link: "Jobs",
+        });
+    }
+    Ok(needs)
 }
 
 /// Kinds of failure that came in the last quarter of an hour.
@@ -227,6 +248,27 @@ async fn near(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Ne
     Ok(needs)
 }
 
+/// What a server needs a person for, whichever boards it has.
+pub fn of_server(memory: &Memory) -> Vec<Need> {
+    let mut needs = Vec::new();
+    let mut add = |weight, text| needs.push(Need { weight, text, to: String::new(), link: "" });
+    if memory.most > 0 && memory.used > memory.most / 100 * NEAR {
+        let text = html! {
+            "The server" (memory.node()) " uses " (size(memory.used)) " of " (size(memory.most))
+            " that maxmemory allows: posts will be refused"
+        };
+        add(1 << 45, text);
+    }
+    if memory.most > 0 && memory.policy.starts_with("allkeys") {
+        let text = html! {
+            "The server" (memory.node()) " deletes boards when its memory is full: maxmemory-policy is "
+            (memory.policy) ", set it to noeviction"
+        };
+        add(1 << 46, text);
+    }
+    needs
+}
+
 /// The list; with the names of boards when it is about several.
 pub fn draw(needs: &[(&[u8], Vec<Need>)], names: bool) -> Markup {
     let most = needs.iter().map(|(_, needs)| needs.len().saturating_sub(MOST)).sum::<usize>();
@@ -236,9 +278,10 @@ pub fn draw(needs: &[(&[u8], Vec<Need>)], names: bool) -> Markup {
                 @for (board, needs) in needs {
                     @for need in needs.iter().take(MOST) {
                         li {
-                            @if names { a.where href=(address("/board", &[("b", board)])) { (name(board)) } " " }
+                            @if names && board.is_empty() { span.where { "Server" } " " }
+                            @else if names { a.where href=(address("/board", &[("b", board)])) { (name(board)) } " " }
                             span { (need.text) } " "
-                            a href=(need.to) { (need.link) }
+                            @if !need.to.is_empty() { a href=(need.to) { (need.link) } }
                         }
                     }
                 }

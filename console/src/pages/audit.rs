@@ -22,7 +22,11 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
     cx.ask(&board, board_command("INFO", &board)).await?;
     let (entries, all) = cx.app.audit.of(&board, ROWS);
     let body = html! {
-        p.note { "Commands that users sent from these pages since the console was started. What other programs did is in the history of each job." }
+        p.note {
+            "Commands that users sent from these pages "
+            @if cx.app.audit.is_on_disk() { "in the last " (crate::audit::DAYS) " days" } @else { "since the console was started" }
+            ". What other programs did is in the history of each job."
+        }
         @if entries.is_empty() { p { "Nothing was done here yet." } } @else {
             @if all > entries.len() { p.note { "The last " (ROWS) " of " (number(all as i64)) "." } }
             div.wide {

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::format::{board_address, count_link, name, now, number, paused, size, span};
 use crate::names::{address, own, shown};
 use crate::recent::Point;
+use crate::server_memory::{self, Memory};
 
 /// Boards on one page.
 const PAGE: usize = 50;
@@ -84,9 +85,11 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     // Without boards these are empty, and are filled when the first comes.
     let (mut lines, mut list) = (html! {}, html! {});
     if !told.is_empty() {
-        lines = activity(cx, &told, at);
-        let needs: Vec<(&[u8], Vec<Need>)> =
-            told.iter_mut().map(|row| (row.board, std::mem::take(&mut row.needs))).collect();
+        let memory = server_memory::look(cx).await?;
+        lines = activity(cx, &told, at, &memory);
+        let server = memory.iter().flat_map(attention::of_server).collect();
+        let boards = told.iter_mut().map(|row| (row.board, std::mem::take(&mut row.needs)));
+        let needs: Vec<(&[u8], Vec<Need>)> = [(&b""[..], server)].into_iter().chain(boards).collect();
         list = html! { h2 { "What needs you" } (attention::draw(&needs, true)) };
     }
     let parts = vec![
@@ -142,7 +145,7 @@ async fn row<'a>(cx: &RequestContext, board: &'a [u8], at: i64) -> Result<Option
 }
 
 /// All boards of the page together.
-fn activity(cx: &RequestContext, rows: &[Row], at: i64) -> Markup {
+fn activity(cx: &RequestContext, rows: &[Row], at: i64, memory: &[Memory]) -> Markup {
     let sum = |of: fn(&Point) -> Option<f64>| {
         rows.iter().filter_map(|row| row.pace(of)).reduce(|sum, pace| sum + pace)
     };
@@ -160,6 +163,7 @@ fn activity(cx: &RequestContext, rows: &[Row], at: i64) -> Markup {
                 }
                 li { span.figure { (age(most(&|row| row.info.int("oldest")))) } " oldest ready" }
                 li { span.figure { (span(most(&|row| row.lag()))) } " timer lag (p99)" }
+                @if !memory.is_empty() { li { span.figure { (size(memory.iter().map(|one| one.used).sum())) } " server memory" } }
             }
             (super::recent::activity("Done and failed a minute, the last 15 minutes", &points).draw())
         }
@@ -269,8 +273,8 @@ pub fn age(ms: i64) -> String {
 /// When nothing is ready any more at this pace.
 pub fn drain(ms: i64) -> String {
     match ms {
-        -1 => "never".into(),
-        0 => "–".into(),
+        -1 => "–".into(),
+        0 => "empty".into(),
         ms => span(ms),
     }
 }

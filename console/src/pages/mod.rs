@@ -6,15 +6,12 @@ pub mod board;
 pub mod boards;
 pub mod compose;
 pub mod confirm;
-pub mod failure_card;
 pub mod failures;
-pub mod graph;
 pub mod job;
 pub mod jobs;
 pub mod jobs_list;
 pub mod layout;
 pub mod limits;
-pub mod output;
 pub mod queues;
 pub mod recent;
 pub mod run;
@@ -72,17 +69,15 @@ impl Part {
     }
 }
 
-/// What a page remembers between two tellings of its parts.
+/// What an open page remembers from one look to the next.
 #[derive(Default)]
 pub struct Memory {
-    /// The version and state of the job whose payload and result were told last.
-    pub data: Option<(i64, String)>,
-    /// Whether payload and result were so large that they refresh only when the state changes.
-    pub large: bool,
-    /// Whether what stands still on a living page has been told.
+    /// Whether what does not change on a living page has been sent.
     pub told: bool,
+    /// What was read of the job's data.
+    pub job: job::Kept,
     /// What was read of the job's output.
-    pub output: output::Output,
+    pub output: job::Output,
 }
 
 /// The pages that refresh while they are open.

@@ -1,21 +1,25 @@
-//! The types of jobs, by name: of the newest jobs that are kept, how many failed, how long they waited and
-//! ran. The server counts by queue, not by name; this is a sample, and says so.
+//! The types of jobs, by name: a sample of the newest jobs says how many failed, how long they waited and ran.
+//! The server counts what is done by queue, not by name; the page says so.
 
 use std::collections::BTreeMap;
 
+use futures_util::future::join_all;
 use maud::{html, Markup};
 
 use super::board::ROWS;
 use super::{Part, View};
 use crate::app::RequestContext;
 use crate::connection::board_command;
-use crate::connection::reply::{page, Record};
+use crate::connection::reply::{int, page, Record};
 use crate::failure::Failure;
-use crate::format::{count_link, jobs_address, name, number, span};
+use crate::format::{count_link, jobs_address, name, now, number, span};
 use crate::names::shown;
 
 /// Jobs of each state that are looked at.
 const LOOK: usize = 500;
+
+/// ms.
+const MINUTE: i64 = 60_000;
 
 const FIELDS: [&str; 7] = ["name", "posted", "due", "claimed", "ended", "attempt", "state"];
 
@@ -27,8 +31,10 @@ struct Type {
     ready: i64,
     waits: Vec<i64>,
     runs: Vec<i64>,
-    /// The oldest and newest end.
-    ended: Option<(i64, i64)>,
+    /// When the complete ones ended.
+    ended: Vec<i64>,
+    /// All jobs of this name, whatever their state.
+    all: Option<i64>,
 }
 
 pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
@@ -45,21 +51,32 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
 
 async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let mut types: BTreeMap<Vec<u8>, Type> = BTreeMap::new();
+    // Of complete jobs, the end of the oldest one in a full sample.
+    let mut from = 0;
     for state in ["complete", "failed", "claimed", "ready"] {
         let mut command = board_command("LIST", board);
         command.arg("STATE").arg(state).arg("REV").arg("COUNT").arg(LOOK);
         command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
-        for row in page(cx.ask_shared(board, command).await?).1 {
+        let rows = page(cx.ask_shared(board, command).await?).1;
+        if state == "complete" && rows.len() == LOOK {
+            from = rows.iter().map(|row| row.int("ended")).min().unwrap_or(0);
+        }
+        for row in rows {
             types.entry(row.bytes("name")).or_default().add(state, &row);
         }
     }
     let mut types: Vec<(Vec<u8>, Type)> = types.into_iter().collect();
     types.sort_by_key(|(_, one)| std::cmp::Reverse(one.done + one.failed + one.running + one.ready));
     types.truncate(ROWS);
+    let counts = join_all(types.iter().map(|(word, _)| all(cx, board, word))).await;
+    for ((_, one), count) in types.iter_mut().zip(counts) {
+        one.all = count?;
+    }
     Ok(html! {
         p.note {
-            "Of the newest " (number(LOOK as i64)) " jobs in each of the states complete, failed, running and ready that are kept. "
-            "Exact numbers are kept by queue: see Statistics. Complete jobs are kept as long as the setting retain-complete says."
+            "A sample: the newest " (number(LOOK as i64)) " jobs in each of the states ready, running, complete and failed. "
+            "The column \u{201c}all jobs\u{201d} counts every job of the type that the board keeps. "
+            "The server counts what was done by queue: see Statistics. It keeps complete jobs for " code { "retain-complete" } "."
         }
         @if types.is_empty() { p { "There is no job." } } @else {
             div.wide {
@@ -71,15 +88,35 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
                             @for head in HEADS { th.number scope="col" { (head) } }
                         }
                     }
-                    tbody { @for (word, one) in &mut types { (table_row(board, word, one)) } }
+                    tbody { @for (word, one) in &mut types { (table_row(board, word, one, from)) } }
                 }
             }
         }
     })
 }
 
-const HEADS: [&str; 9] =
-    ["ready", "running", "done", "failed", "done a minute", "wait 50 %", "wait 95 %", "run 50 %", "run 95 %"];
+const HEADS: [&str; 10] = [
+    "all jobs",
+    "ready",
+    "running",
+    "done",
+    "failed",
+    "done a minute",
+    "wait 50 %",
+    "wait 95 %",
+    "run 50 %",
+    "run 95 %",
+];
+
+/// How many jobs have this name; the server counts names, not jobs without one.
+async fn all(cx: &RequestContext, board: &[u8], word: &[u8]) -> Result<Option<i64>, Failure> {
+    if word.is_empty() {
+        return Ok(None);
+    }
+    let mut command = board_command("COUNT", board);
+    command.arg("NAME").arg(word);
+    Ok(int(&cx.ask_shared(board, command).await?))
+}
 
 impl Type {
     fn add(&mut self, state: &str, row: &Record) {
@@ -94,15 +131,17 @@ impl Type {
         }
         if let (Some(ended), Some(claimed)) = (row.maybe_int("ended"), row.maybe_int("claimed")) {
             self.runs.push((ended - claimed).max(0));
-            let (first, last) = self.ended.unwrap_or((ended, ended));
-            self.ended = Some((first.min(ended), last.max(ended)));
+            if state == "complete" {
+                self.ended.push(ended);
+            }
         }
     }
 
-    /// Jobs done a minute, over the time in which they ended.
-    fn pace(&self) -> Option<f64> {
-        let (first, last) = self.ended?;
-        (self.done > 1 && last > first).then(|| self.done as f64 * 60_000.0 / (last - first) as f64)
+    /// Jobs done in the last minute. When the sample begins later than that, as many as in its own time.
+    fn pace(&self, from: i64, now: i64) -> Option<f64> {
+        let from = from.max(now - MINUTE);
+        let done = self.ended.iter().filter(|ended| **ended >= from).count();
+        (!self.ended.is_empty() && now > from).then(|| done as f64 * MINUTE as f64 / (now - from) as f64)
     }
 }
 
@@ -112,14 +151,19 @@ fn percentile(values: &mut [i64], percent: usize) -> Option<i64> {
     values.get((values.len() * percent).div_ceil(100).checked_sub(1)?).copied()
 }
 
-fn table_row(board: &[u8], word: &[u8], one: &mut Type) -> Markup {
+fn table_row(board: &[u8], word: &[u8], one: &mut Type, from: i64) -> Markup {
     let time = |values: &mut [i64], percent| percentile(values, percent).map_or("–".into(), span);
     let named = |state: &'static str, count| match word {
         [] => html! { (number(count)) },
         _ => count_link(count, board, &[("state", state.as_bytes()), ("name", word)]),
     };
-    let pace = super::boards::per_minute(one.pace());
+    let pace = super::boards::per_minute(one.pace(from, now()));
+    let all = match one.all {
+        Some(count) => count_link(count, board, &[("name", word)]),
+        None => html! { "–" },
+    };
     let cells = [
+        all,
         named("ready", one.ready),
         named("claimed", one.running),
         named("complete", one.done),
@@ -144,6 +188,16 @@ fn table_row(board: &[u8], word: &[u8], one: &mut Type) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pace_is_that_of_the_last_minute_or_of_a_shorter_sample() {
+        let one = Type { ended: vec![100_000, 150_000, 160_000], ..Type::default() };
+        assert_eq!(one.pace(0, 160_000), Some(3.0));
+        assert_eq!(one.pace(0, 200_000), Some(2.0));
+        assert_eq!(one.pace(150_000, 170_000), Some(6.0));
+        assert_eq!(one.pace(0, 900_000), Some(0.0));
+        assert_eq!(Type::default().pace(0, 900_000), None);
+    }
 
     #[test]
     fn percentiles_are_values() {

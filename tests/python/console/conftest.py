@@ -5,6 +5,7 @@ reading    a console of `store`, read-only as by default
 writing    one that lets its users act
 page       a page of Chromium; the test fails when a script failed or the page's policy was broken
 board      a board on `store` with a name of its own
+certificates  a folder with a private CA and what it has signed
 consoles   a factory: consoles(server, "--write"), or of an address; they are ended with the test
 
 Chromium is Debian's. A test fails, and is not skipped, where it is missing: `make setup` installs it.
@@ -15,7 +16,9 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from harness import Board, Server
@@ -25,6 +28,7 @@ from .process import Console
 
 expect.set_options(timeout=30_000)
 NUMBERS = itertools.count()
+REQUEST = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 
 
 def chromium() -> str:
@@ -112,3 +116,17 @@ def board(store: Server) -> Iterator[Board]:
     yield board
     board.client.delete(board.key)
     store.close_clients()
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Path:
+    """A folder with a private CA, and what it has signed: `server` and `client`, each with a key."""
+    run = lambda command: subprocess.run(  # noqa: E731
+        command, shell=True, check=True, cwd=tmp_path, capture_output=True
+    )
+    run(f"{REQUEST} -x509 -keyout ca.key -out ca.pem -days 2 -subj /CN=ours")
+    (tmp_path / "ext").write_text("subjectAltName=IP:127.0.0.1\n")
+    for name in ["server", "client"]:
+        run(f"{REQUEST} -keyout {name}.key -out {name}.csr -subj /CN={name}")
+        run(f"openssl x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -out {name}.pem -days 2 -extfile ext")
+    return tmp_path

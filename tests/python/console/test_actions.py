@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 
 import pytest
@@ -332,3 +333,45 @@ def test_a_person_answers_a_job_that_waits(
     expect(page.locator(".history")).to_contain_text(f"signalled default: {signal}")
     signals = str(board.get("j", fields=["signals"]))
     assert value in signals and "default" in signals
+
+
+@pytest.mark.parametrize(("link", "value"), [("Approve", "true"), ("Reject", "false")])
+def test_a_signal_is_answered_on_the_line_of_time(
+    page: Page, writing: Console, board: Board, link: str, value: str
+):
+    """One of two that the job waits for; after the dry run, and back at the job."""
+    board.call("POST", "x", "ID", "j", "AWAIT", 2, "approved", "paid")
+    page.goto(writing.at("/job", b=board.key, id="j"))
+    rows = page.locator("ol.timeline > li")
+    rows.filter(has_text="Waits for approved").get_by_role("link", name=link).click()
+    expect(page.locator("#command")).to_have_text(
+        f"JOB.SIGNAL {board.key} approved 1 j VALUE {value} SENDER default"
+    )
+    assert board.get("j", fields=["awaits"])["awaits"]["missing"] == ["approved", "paid"]
+    page.get_by_role("button", name="Send the signal").click()
+    expect(rows.filter(has_text="Signal approved")).to_contain_text(f"from default: {value}")
+    expect(rows.filter(has_text="Waits for approved")).to_have_count(0)
+    expect(rows.filter(has_text="Waits for paid").get_by_role("link")).to_have_count(2)
+
+
+def test_the_audit_outlives_the_console_with_history(page: Page, consoles, store, board: Board, tmp_path):
+    """In files that nobody else may read, and that are deleted when they are old."""
+    board.post(id="j")
+    month = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=31)
+    (tmp_path / f"audit-{month:%Y-%m-%d}.jsonl").write_text("no line\n")
+    console = consoles(store, "--write", "--history", str(tmp_path), "--board", board.key)
+    page.goto(console.at("/job", b=board.key, id="j"))
+    act(page, "Cancel")
+    expect(page.get_by_role("status")).to_contain_text("cancelled")
+    console.close()
+    files = sorted(file.name for file in tmp_path.glob("audit-*.jsonl"))
+    today = f"audit-{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}.jsonl"
+    assert today in files and f"audit-{month:%Y-%m-%d}.jsonl" not in files
+    assert (tmp_path / today).stat().st_mode & 0o777 == 0o600
+    console = consoles(store, "--history", str(tmp_path), "--board", board.key)
+    page.goto(console.at("/audit", b=board.key))
+    expect(page.locator("#audit")).to_contain_text("in the last 30 days")
+    row = page.locator("#audit tbody tr")
+    expect(row).to_have_count(1)
+    for text in ["default", f"JOB.CANCEL {board.key} 1 j", "cancelled"]:
+        expect(row).to_contain_text(text)

@@ -1,13 +1,20 @@
-"""A console of a cluster shows the boards of every primary."""
+"""A console of a cluster shows the boards of every primary, by TLS as well, and asks each about its users."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from harness.cluster import Cluster
+from harness import Server, wait_until
+from harness.cluster import CONFIG, Cluster
+from harness.server import free_port
 from openmetrics import parse, values
 from playwright.sync_api import Page, expect
+from redis.crc import key_slot
 
 from .process import Console
+from .test_connections import tls
+from .test_exposed import EXPOSED
 
 
 @pytest.fixture
@@ -47,3 +54,58 @@ def test_boards_of_every_primary(page: Page, spread: Cluster):
         assert len({one.labels["server"] for one in told["jobboard_boards"].samples}) == 3
     finally:
         console.close()
+
+
+def test_a_user_whom_one_node_no_longer_takes_is_signed_out(consoles, spread: Cluster):
+    """Each node has users of its own: the console asks all of them, not the one in its address alone."""
+    named, *others = spread.primaries
+    for server in spread.primaries:
+        spread.ask(server, "ACL", "SETUSER", "ann", "on", ">secret", "+@all", "~*")
+    console = consoles(f"redis://127.0.0.1:{named.port}", *EXPOSED, "--recheck", "1")
+    cookie = console.ask("/sign-in", "POST", {"user": "ann", "password": "secret"}).cookie
+    asked = spread.ask(others[-1], "INFO", "commandstats")["cmdstat_hello"]["calls"]
+    again = lambda: spread.ask(others[-1], "INFO", "commandstats")["cmdstat_hello"]["calls"] > asked  # noqa: E731
+    wait_until(again, 60, what="the other node is asked")
+    assert console.ask("/", headers={"Cookie": cookie}).status == 200
+    spread.ask(others[-1], "ACL", "SETUSER", "ann", "off")
+    wait_until(
+        lambda: console.ask("/", headers={"Cookie": cookie}).status == 303, 60, what="the session ends"
+    )
+
+
+def test_tls_to_each_node_with_a_private_ca_and_a_certificate(consoles, fresh_server, certificates: Path):
+    """The nodes name each other's TLS ports, and ask for a certificate."""
+    ports = [free_port(), free_port()]
+    servers: list[Server] = []
+    for port in ports:
+        config = [*CONFIG, *tls(certificates, port), "tls-cluster yes"]
+        servers.append(fresh_server(kind="redis70", config=config))  # the others have no TLS
+    for number, server in enumerate(servers):
+        with server.connect() as client:
+            client.execute_command("CLUSTER", "ADDSLOTSRANGE", 8192 * number, 8192 * number + 8191)
+            client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+    with servers[0].connect() as client:
+        client.execute_command("CLUSTER", "MEET", "127.0.0.1", ports[1], ports[1] + 10000)
+
+    def is_whole(server: Server) -> bool:
+        with server.connect() as client:
+            state = client.execute_command("CLUSTER", "INFO")
+        return state["cluster_state"] == "ok" and state["cluster_known_nodes"] == "2"
+
+    for server in servers:
+        wait_until(lambda one=server: is_whole(one), 60, what="the cluster is whole")
+    keys = ["a", "b"]
+    assert {key_slot(key.encode()) // 8192 for key in keys} == {0, 1}
+    for key in keys:
+        servers[key_slot(key.encode()) // 8192].board(key).post(id="j")
+    url = f"rediss://127.0.0.1:{ports[0]}"
+    ca = ["--cacert", str(certificates / "ca.pem")]
+    own = ["--cert", str(certificates / "client.pem"), "--key", str(certificates / "client.key")]
+    console = consoles(url, *ca, *own, "--write")
+    front = console.ask("/")
+    for key in keys:
+        assert f"/board?b={key}" in front.body
+        page = console.ask(console.at("/job", b=key, id="j"), headers={"Cookie": front.cookie})
+        assert page.status == 200 and "ready" in page.body
+    for odd in [ca, own]:
+        assert consoles(url, *odd).ask("/").status == 502

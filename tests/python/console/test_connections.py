@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from html import unescape
 from pathlib import Path
 
@@ -14,22 +13,6 @@ from playwright.sync_api import Page, expect
 
 from . import seed
 from .process import Console
-
-REQUEST = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
-
-
-@pytest.fixture
-def certificates(tmp_path: Path) -> Path:
-    """A folder with a private CA, and what it has signed: `server` and `client`, each with a key."""
-    run = lambda command: subprocess.run(  # noqa: E731
-        command, shell=True, check=True, cwd=tmp_path, capture_output=True
-    )
-    run(f"{REQUEST} -x509 -keyout ca.key -out ca.pem -days 2 -subj /CN=ours")
-    (tmp_path / "ext").write_text("subjectAltName=IP:127.0.0.1\n")
-    for name in ["server", "client"]:
-        run(f"{REQUEST} -keyout {name}.key -out {name}.csr -subj /CN={name}")
-        run(f"openssl x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -out {name}.pem -days 2 -extfile ext")
-    return tmp_path
 
 
 def tls(folder: Path, port: int) -> list[str]:

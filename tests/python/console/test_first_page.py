@@ -12,7 +12,11 @@ from .process import Console
 
 
 def figure(page: Page, word: str) -> Locator:
-    return page.locator("#activity li").filter(has_text=re.compile(rf"^\s*\S+ {word}$")).locator(".figure")
+    return (
+        page.locator("#activity li")
+        .filter(has_text=re.compile(rf"^\s*\S+( \S+)? {word}$"))
+        .locator(".figure")
+    )
 
 
 def needs(page: Page) -> Locator:
@@ -166,3 +170,35 @@ def test_jobs_that_wait_for_a_signal(page: Page, reading: Console, board: Board)
     page.goto(reading.at("/", q=board.key))
     board.signal("paid", "c")
     expect(needs(page)).to_have_count(1)
+
+
+def test_a_signal_is_seen_behind_many_blocked_jobs(page: Page, reading: Console, board: Board):
+    """Of more than are looked at, the page says how many."""
+    board.post(id="first")
+    board.mpost(["x"] * 2500, after=["first"])
+    board.call("POST", "x", "ID", "last", "AWAIT", 1, "approved")
+    page.goto(reading.at("/", q=board.key))
+    expect(needs(page)).to_contain_text("1 job waits for the signal approved")
+    board.mpost(["x"] * 8000, after=["first"])
+    told = needs(page).filter(has_text=re.compile(r"in the first 10.000 of 10.501 blocked jobs"))
+    expect(told).to_have_count(1)
+    told.get_by_role("link", name="Jobs", exact=True).click()
+    expect(page.locator(".chip.on")).to_contain_text("blocked")
+
+
+def test_the_memory_of_the_server(page: Page, consoles, fresh_server):
+    """Near its bound, and with a policy that deletes boards."""
+    server: Server = fresh_server(kind="redis70")
+    board = server.board("jobs")
+    board.post()
+    used = server.info("memory")["used_memory"]
+    page.goto(consoles(server).url)
+    expect(figure(page, "server memory")).to_contain_text("MiB")
+    expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
+    with server.connect() as client:
+        client.config_set("maxmemory", int(used * 1.15))
+        expect(needs(page)).to_contain_text("that maxmemory allows: posts will be refused")
+        client.config_set("maxmemory", used * 100)
+        expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        expect(needs(page)).to_contain_text("maxmemory-policy is allkeys-lru, set it to noeviction")

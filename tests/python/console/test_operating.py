@@ -65,7 +65,8 @@ def test_types_of_jobs(page: Page, reading: Console, board: Board):
     board.post()
     page.goto(reading.at("/types", b=board.key))
     mail = row(page, "mail")
-    for head, text in [("running", "1"), ("done", "4"), ("failed", "1"), ("ready", "0")]:
+    expect(page.locator("#types")).to_contain_text("A sample: the newest 500 jobs")
+    for head, text in [("all jobs", "6"), ("running", "1"), ("done", "4"), ("failed", "1"), ("ready", "0")]:
         expect(mail.locator(f"td[data-label='{head}']")).to_have_text(text)
     expect(mail.locator("td[data-label='run 95 %']")).to_contain_text("s")
     expect(row(page, "without a name").locator("td[data-label=ready]")).to_have_text("1")
@@ -143,3 +144,10 @@ def test_settings_have_groups_units_and_origins(page: Page, reading: Console, bo
     expect(row(page, "retries").locator("td[data-label='set by']")).to_contain_text("default")
     headings = page.locator("tr.heading").all_inner_texts()
     assert headings[:2] == ["Leases and time", "Retries"] and "Others" not in headings
+
+
+def test_beyond_the_sample_all_jobs_of_a_type_are_counted(page: Page, reading: Console, board: Board):
+    board.post_many(700, name="mail")
+    page.goto(reading.at("/types", b=board.key))
+    expect(row(page, "mail").locator("td[data-label='ready']")).to_have_text("500")
+    expect(row(page, "mail").locator("td[data-label='all jobs']")).to_have_text("700")

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from harness import Board
+from harness import Board, wait_until
 from playwright.sync_api import Locator, Page, expect
 
 from . import seed
@@ -133,7 +133,7 @@ def test_a_job_with_its_whole_record(page: Page, reading: Console, board: Board)
         expect(page.locator("#history")).to_contain_text(event)
     expect(page.locator("#history svg rect")).not_to_have_count(0)
     expect(page.locator("#data pre")).to_contain_text('"to": "ann"')
-    expect(page.locator("#graph")).to_contain_text("Nothing")
+    expect(page.locator("#graph")).to_contain_text("None")
     board.consume("w1", "j", token=token, result="it went well")
     expect(now).to_contain_text("complete")
     expect(page.locator("#data")).to_contain_text("it went well")
@@ -151,19 +151,80 @@ def test_a_run_along_one_line_of_time(page: Page, reading: Console, board: Board
     board.post(id="c", name="part", parent="p")
     page.goto(reading.at("/job", b=board.key, id="p"))
     rows = page.locator("ol.timeline > li")
-    texts = ["In the queue", "Attempt 1 w1", "Back-off and queue", "Attempt 2 w2", "Child part c"]
+    texts = [
+        "In the queue",
+        "Attempt 1 w1",
+        "Log half way",
+        "Back-off and queue",
+        "Attempt 2 w2",
+        "Child part c",
+    ]
     for number, text in enumerate(texts):
         expect(rows.nth(number)).to_contain_text(text)
     expect(rows.nth(1)).to_contain_text("failed: IOError: no disk")
     expect(rows.nth(1).locator("rect.mark")).to_have_count(1)
-    expect(rows.nth(3)).to_contain_text("running")
+    expect(rows.nth(4)).to_contain_text("running")
     board.claim_one("w3", id="c")
-    expect(rows.nth(4)).to_contain_text("claimed")
+    expect(rows.nth(5)).to_contain_text("claimed")
     board.consume("w2", "p", token=token, result="x")
-    expect(rows.nth(3)).to_contain_text("complete")
-    boxes = [rows.nth(number).locator("rect:not(.mark)").first.bounding_box() for number in range(4)]
-    starts = [box["x"] for box in boxes]
+    expect(rows.nth(4)).to_contain_text("complete")
+    starts = [rows.nth(number).locator("rect").first.bounding_box()["x"] for number in range(5)]
     assert starts == sorted(starts)
+
+
+def test_steps_signals_and_output_stand_on_the_line_of_time(page: Page, reading: Console, board: Board):
+    """Each where it began, with its value, while the page is open."""
+    board.set(backoff_base=0, jitter=0)
+    board.post(id="j", name="refund")
+    token = board.claim_one("w1", id="j")["token"]
+    page.goto(reading.at("/job", b=board.key, id="j"))
+    rows = page.locator("ol.timeline > li")
+    expect(rows).to_have_count(2)
+    board.step("w1", "j", "draft", '{"amount": 20}', token=token)
+    step = rows.filter(has_text="Step draft")
+    expect(step).to_contain_text('{"amount": 20}')
+    expect(step.locator("rect.step")).to_have_count(1)
+    board.heartbeat("w1", "j", token=token, output=(1, "one\ntwo\n"))
+    board.heartbeat("w1", "j", token=token, output=(2, "three"))
+    expect(page.locator("ol.timeline .output pre")).to_have_text("one\ntwo\nthree")
+    board.signal("early", "j", value="an early one", sender="eve")
+    expect(rows.filter(has_text="Signal early")).to_contain_text("from eve: an early one")
+    board.wait_for("w1", "j", ["approved"], token=token, within="1h")
+    waiting = rows.filter(has_text="Waits for approved")
+    expect(waiting).to_contain_text(", until 20")
+    expect(waiting.get_by_role("link")).to_have_count(0)
+    board.signal("approved", "j", value="fine with me", sender="ann")
+    expect(waiting).to_have_count(0)
+    expect(rows.filter(has_text="Signal approved")).to_contain_text("from ann: fine with me")
+    token = board.claim_one("w2", id="j")["token"]
+    board.step("w2", "j", "pay", "receipt 7", token=token)
+    expect(rows.filter(has_text="Step pay")).to_contain_text("receipt 7")
+    starts = [one["x"] for one in (row.locator("rect").first.bounding_box() for row in rows.all()
+                                   if row.locator("rect").count())]  # fmt: skip
+    assert starts == sorted(starts)
+    # Output of the first attempt stays beside it, until the second writes.
+    order = [text.split()[0] for text in rows.all_inner_texts()]
+    assert order[order.index("Attempt") + 1] == "Output"
+
+
+def test_signals_with_their_values(page: Page, reading: Console, board: Board):
+    """Also one that came too late; a long value is cut, and can be saved whole."""
+    long = "x" * 3000
+    board.post(id="j")
+    token = board.claim_one("w1", id="j")["token"]
+    board.wait_for("w1", "j", ["approved"], token=token, within=1)
+    wait_until(lambda: board.state("j") == "ready", what="the time of the wait is over")
+    board.signal("approved", "j", value=long, sender="ann")
+    page.goto(reading.at("/job", b=board.key, id="j"))
+    expect(page.locator("ol.timeline > li").filter(has_text="Signal approved")).to_contain_text("too late")
+    signals = page.locator("#data tbody tr").filter(has_text="approved")
+    expect(signals).to_contain_text("ann")
+    expect(signals).to_contain_text("The first 1.0 KiB")
+    with page.expect_download() as saving:
+        signals.get_by_role("link").click()
+    assert saving.value.path().read_text() == long
+    missing = reading.at("/data", b=board.key, id="j", field="signal", signal="other")
+    assert reading.ask(missing, headers={"Cookie": reading.ask("/").cookie}).status == 404
 
 
 def test_the_boxes_of_a_graph_hold_their_labels(page: Page, reading: Console, board: Board):
@@ -224,7 +285,7 @@ def test_a_job_that_has_gone(page: Page, reading: Console, board: Board):
     token = board.claim_one()["token"]
     board.consume("w1", "j", token=token)
     page.goto(reading.at("/job", b=board.key, id="j"))
-    expect(page.locator("#record")).to_contain_text("Its record has gone")
+    expect(page.locator("#record")).to_contain_text("no longer keeps its record")
     assert reading.ask(reading.at("/job", b=board.key, id="never")).status == 404
     assert reading.ask(reading.at("/board", b="no such board")).status == 404
 

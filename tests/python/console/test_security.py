@@ -25,7 +25,9 @@ ACTIONS = [
     {"verb": "pause"},
     {"verb": "resume"},
     {"verb": "settings", "s.lease": "5"},
+    {"verb": "signal", "id": "j", "signal": "approved", "value": "true"},
     {"verb": "schedule-run", "schedule": "s"},
+    {"verb": "schedule-del", "schedule": "s"},
 ]
 
 
@@ -311,6 +313,7 @@ def test_the_roles_of_redis_conf_see_every_page(page: Page, consoles, guarded: S
     board = guarded.board("jobs:1")
     board.post(id="a", group="g", tags=["t"])
     board.post(id="b", after=["a"])
+    board.call("POST", "x", "ID", "c", "AWAIT", 1, "approved")
     console = consoles(guarded, "--write")
     with without_default(guarded), guarded.connect(username="root", password="secret") as root:
         root.execute_command("ACL", "SETUSER", role, "reset", *rules, "+scan")
@@ -331,6 +334,27 @@ def test_the_roles_of_redis_conf_see_every_page(page: Page, consoles, guarded: S
             expect(page.get_by_role("alert")).to_contain_text("permission")
         denied = root.execute_command("ACL", "LOG")
         assert [one["object"] for one in denied] == ([] if role == "operator" else ["job.cancel"])
+
+
+@pytest.mark.parametrize("role", ["observer", "approver"])
+def test_who_may_answer_a_job_that_waits(page: Page, consoles, guarded: Server, role: str):
+    """The server decides: an observer is refused and nothing changes, an approver is named as the sender."""
+    rules = re.search(rf"^# user {role} (.+)$", (ROOT / "redis.conf").read_text(), re.M).group(1).split()
+    board = guarded.board("jobs:1")
+    board.call("POST", "x", "ID", "j", "AWAIT", 1, "approved")
+    console = consoles(guarded, "--write", "--board", "jobs:1")
+    with without_default(guarded), guarded.connect(username="root", password="secret") as root:
+        root.execute_command("ACL", "SETUSER", role, "reset", *rules)
+        page.goto(console.at("/job", b="jobs:1", id="j"))
+        sign_in(page, role, "choose-a-password")
+        before = root.execute_command("JOB.INFO", "jobs:1", "DIGEST")["digest"]
+        page.locator(".timeline").get_by_role("link", name="Approve").click()
+        page.get_by_role("button", name="Send the signal").click()
+        if role == "observer":
+            expect(page.get_by_role("alert")).to_contain_text("permission")
+            assert root.execute_command("JOB.INFO", "jobs:1", "DIGEST")["digest"] == before
+        else:
+            expect(page.locator(".timeline")).to_contain_text("Signal approved from approver: true")
 
 
 def test_work_stops_when_its_user_signs_out(page: Page, consoles, guarded: Server):
@@ -383,7 +407,19 @@ def pages_of(console: Console, key: str, id: str) -> list[str]:
         console.at("/jobs", b=key, name=id, tag=id, user=id, queue=id),
         console.at("/confirm", b=key, verb="cancel", id=id),
         console.at("/confirm", b=key, verb="requeue", where="1", name=id),
+        console.at("/confirm", b=key, verb="signal", id=id, signal=id, value=id),
+        console.at("/confirm", b=key, verb="requeue", kind=id, alike=id),
+        console.at("/sign-in", to=f"/job?b={id}"),
     ]  # fmt: skip
+
+
+def pages_that_show() -> set[str]:
+    """The paths of all pages of HTML that GET answers, by the routes of the program."""
+    text = (ROOT / "console" / "src" / "main.rs").read_text()
+    routes = re.findall(r'\.route\("([^"]+)", (?:live|get)\(', text)
+    assert len(routes) > 20
+    # A stream, JSON, files and numbers are no pages; a run is looked at by itself.
+    return set(routes) - {"/live/{page}", "/suggest", "/data", "/static/{file}", "/metrics", "/run"}
 
 
 def look(page: Page, addresses: list[str]) -> None:
@@ -415,17 +451,35 @@ def test_names_and_payloads_never_run(page: Page, writing: Console, store: Serve
         unique=evil,
     )
     hostile.post(evil, id="waits", after=[evil])
+    hostile.post(evil, id="child", parent=evil, name=evil, queue=f"{evil}-parts")
+    hostile.call("POST", evil, "ID", "gate", "QUEUE", f"{evil}-parts", "AWAIT", 2, evil, f"{evil}2")
+    hostile.signal(evil, "gate", value=evil, sender=evil)
     hostile.set(limit=evil, concurrency=2)
     hostile.client.execute_command(
         "JOB.SCHEDULE", "SET", hostile.key, evil, evil, "EVERY", 3_600_000, "NAME", evil
     )
     hostile.worker("REGISTER", evil, role=evil, meta={evil: evil})
     token = hostile.claim_one(evil, id=evil)["token"]
-    hostile.heartbeat(evil, evil, token=token, stage=evil, log=evil)
+    hostile.heartbeat(evil, evil, token=token, stage=evil, log=f"{evil}\n{evil}", output=(1, evil))
+    hostile.step(evil, evil, evil, evil, token=token)
+    hostile.signal(evil, evil, value=evil, sender=evil)
     try:
-        look(page, pages_of(writing, hostile.key, evil))
-        hostile.fail(evil, evil, evil, evil, token=token, noretry=True)
-        look(page, pages_of(writing, hostile.key, evil)[:10])
+        addresses = pages_of(writing, hostile.key, evil)
+        assert {urllib.parse.urlsplit(one).path for one in addresses} == pages_that_show()
+        look(page, addresses)
+        for id in ["gate", "child"]:
+            look(page, [writing.at("/job", b=hostile.key, id=id)])
+        for text in ["Signal", "Waits for"]:
+            page.goto(writing.at("/job", b=hostile.key, id="gate"))
+            expect(page.locator(".timeline")).to_contain_text(text)
+        # The audit and the page of work with something in them.
+        page.goto(writing.at("/confirm", b=hostile.key, verb="pause", queue=evil))
+        page.get_by_role("button", name="Pause").click()
+        page.goto(writing.at("/confirm", b=hostile.key, verb="cancel", where="1", name=evil, state="blocked"))
+        if page.get_by_role("button", name="Cancel").count():
+            page.get_by_role("button", name="Cancel").click()
+        hostile.fail(evil, evil, evil, f"{evil}\n{evil}", token=token, noretry=True)
+        look(page, addresses)
         page.goto(writing.at("/job", b=hostile.key, id=evil))
         page.locator("#graph").get_by_role("link", name="waits").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Job waits")

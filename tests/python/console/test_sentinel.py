@@ -16,6 +16,7 @@ from servers import NAME, Sentinel
 
 from .process import Console
 from .test_actions import act
+from .test_connections import tls
 from .test_exposed import EXPOSED, sign_in
 
 ANSWER = 90_000
@@ -179,6 +180,24 @@ def test_tls_of_sentinel_and_server(consoles, fresh_server, sentinel, tmp_path: 
     assert consoles(url, environment=trusted).ask("/board?b=jobs").status == 200
     # Whoever is not known is not trusted.
     assert consoles(url).ask("/").status == 502
+
+
+def test_a_sentinel_and_a_server_that_ask_for_a_certificate(
+    consoles,
+    fresh_server,
+    sentinel,
+    certificates: Path,
+):
+    port, other = free_port(), free_port()
+    server = fresh_server(kind="redis70", config=tls(certificates, port))  # the others have no TLS
+    server.board("jobs").post()
+    sentinel(server, "tls-replication yes", *tls(certificates, other), port=port)
+    url = f"rediss+sentinel://127.0.0.1:{other}/{NAME}"
+    ca = ["--cacert", str(certificates / "ca.pem")]
+    own = ["--cert", str(certificates / "client.pem"), "--key", str(certificates / "client.key")]
+    assert consoles(url, *ca, *own).ask("/board?b=jobs").status == 200
+    assert consoles(url, *ca).ask("/").status == 502
+    assert consoles(url, *own).ask("/").status == 502
 
 
 def test_a_wrong_address_is_told_without_its_password():

@@ -12,6 +12,10 @@ use crate::names::lines;
 /// So much of it is shown, the end.
 const SHOWN: usize = 16 * 1024;
 
+/// So many lines and characters of its end stand on the line of time.
+const END_LINES: usize = 4;
+const END: usize = 400;
+
 /// So many chunks are read at once.
 const CHUNKS: usize = 10_000;
 
@@ -47,30 +51,44 @@ impl Output {
             self.text.drain(..over);
         }
     }
+
+    /// The attempt that wrote it, when there is some.
+    pub fn attempt(&self) -> Option<i64> {
+        (self.since > 0).then_some(self.attempt)
+    }
+
+    /// Its last lines, and how many bytes there are.
+    pub fn end(&self) -> (String, usize) {
+        let text = lines(&self.text);
+        let last: Vec<&str> = text.trim_end().rsplit('\n').take(END_LINES).collect();
+        let end = last.into_iter().rev().collect::<Vec<_>>().join("\n");
+        let skip = end.chars().count().saturating_sub(END);
+        (end.chars().skip(skip).collect(), self.text.len() + self.before)
+    }
+
+    pub fn draw(&self) -> Markup {
+        html! {
+            @if self.since > 0 {
+                h2 { "Output" }
+                pre.data tabindex="0" { (lines(&self.text)) }
+                p.faint {
+                    "Written by attempt " (self.attempt) "."
+                    @if self.before > 0 { " " (size(self.before as i64)) " before it." }
+                    @if self.missed > 0 { " " (self.missed) " earlier chunks are no longer there." }
+                }
+            }
+        }
+    }
 }
 
-pub async fn draw(
-    cx: &RequestContext,
-    board: &[u8],
-    id: &[u8],
-    output: &mut Output,
-) -> Result<Markup, Failure> {
+/// Reads what has been written since the last look.
+pub async fn read(cx: &RequestContext, board: &[u8], id: &[u8], output: &mut Output) -> Result<(), Failure> {
     let mut command = board_command("OUTPUT", board);
     command.arg(id).arg("SINCE").arg(output.since).arg("COUNT").arg(CHUNKS);
     if let Some(told) = Record::read(cx.ask(board, command).await?) {
         output.add(&told);
     }
-    Ok(html! {
-        @if output.since > 0 {
-            h2 { "Output" }
-            pre.data tabindex="0" { (lines(&output.text)) }
-            p.faint {
-                "Written by attempt " (output.attempt) "."
-                @if output.before > 0 { " " (size(output.before as i64)) " before it." }
-                @if output.missed > 0 { " " (output.missed) " earlier chunks are no longer there." }
-            }
-        }
-    })
+    Ok(())
 }
 
 #[cfg(test)]
@@ -101,5 +119,9 @@ mod tests {
         assert_eq!(lines(&output.text), "é".repeat(SHOWN / 2));
         output.add(&told(1, 3, b"b"));
         assert_eq!((&output.text[..], output.before, output.attempt), (&b"b"[..], 0, 3));
+        assert_eq!((output.attempt(), output.end()), (Some(3), ("b".into(), 1)));
+        output.add(&told(0, 4, b"\n1\n2\n3\n4\n"));
+        assert_eq!(output.end().0, "1\n2\n3\n4");
+        assert_eq!(Output::default().attempt(), None);
     }
 }

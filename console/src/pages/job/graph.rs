@@ -18,9 +18,6 @@ const MOST: usize = 60;
 /// Of children and of those that wait, so many.
 const FAN: usize = 25;
 
-/// The board has no list of those that wait for a job: they are looked for among so many blocked ones.
-const BLOCKED: usize = 500;
-
 const BOX: (f64, f64) = (168.0, 40.0);
 const GAP: (f64, f64) = (56.0, 14.0);
 const EDGE: f64 = 8.0;
@@ -96,7 +93,7 @@ pub async fn draw(cx: &RequestContext, board: &[u8], record: &Record) -> Result<
     waiting(cx, board, &id, &mut net).await?;
     upwards(cx, board, &mut net).await?;
     Ok(html! {
-        @if net.edges.is_empty() { p { "Nothing: it waits for no other job, none waits for it, and it has neither parent nor children." } }
+        @if net.edges.is_empty() { p { "None: it waits for no other job, no job waits for it, and it has neither parent nor children." } }
         @else {
             (picture(board, &id, &net))
             details { summary { "As a table" } (table(board, &net)) }
@@ -119,23 +116,14 @@ async fn children(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -
     Ok(())
 }
 
-/// The jobs that wait for it, among the first blocked jobs.
+/// The jobs that wait for it.
 async fn waiting(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), Failure> {
     let mut command = board_command("LIST", board);
-    command.arg("STATE").arg("blocked").arg("COUNT").arg(BLOCKED);
-    command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
-    let (_, blocked) = page(cx.ask(board, command).await?);
-    let mut found = 0;
-    for record in blocked {
-        if record.list("after").iter().any(|other| bytes(other) == id) {
-            found += 1;
-            if found > FAN {
-                net.cut = true;
-                break;
-            }
-            net.note(record);
-        }
-    }
+    command.arg("AFTER").arg(id).arg("COUNT").arg(FAN + 1).arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
+    let (_, mut found) = page(cx.ask(board, command).await?);
+    net.cut |= found.len() > FAN;
+    found.truncate(FAN);
+    found.into_iter().for_each(|record| net.note(record));
     Ok(())
 }
 

@@ -22,12 +22,12 @@ pub fn draw(board: &[u8], record: &Record, entries: &[Record]) -> Option<Markup>
         div.failure {
             h2 { span.kind { (name(&kind)) } @if !headline.is_empty() { ": " bdi { (crate::names::shown(headline.as_bytes())) } } }
             p.faint {
-                (super::failures::tries(record.int("attempt")))
+                (crate::pages::failures::tries(record.int("attempt")))
                 @if !record.has("ended") { @match record.int("left") { -1 => ", retries without end", 0 => ", no retry left", left => { ", " (left) " retries left" } } }
                 @if record.has("previous") { ", last by " (name(&record.bytes("previous"))) }
                 @if let Some(at) = at { ", " (when(at)) }
                 @if record.text("state") == "failed" {
-                    " · " a href=(super::failures::group_address(board, &group)) { "Jobs with the same failure" }
+                    " · " a href=(crate::pages::failures::group_address(board, &group)) { "Jobs with the same failure" }
                 }
             }
             @if message.trim_ascii().contains(&b'\n') { pre.data.trace tabindex="0" aria-label="Message" { (lines(&message)) } }

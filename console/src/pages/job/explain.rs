@@ -1,0 +1,84 @@
+//! Why a job does not run, or how it ended: JOB.EXPLAIN.
+
+use maud::{html, Markup};
+use redis::Value;
+
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{bytes, int, records, text, Record};
+use crate::failure::Failure;
+use crate::format::{job_link, span, when};
+
+/// Times in the reasons of JOB.EXPLAIN.
+const MOMENTS: [&str; 9] = ["due", "until", "at", "since", "ended", "kept", "claimed", "deadline", "rest"];
+
+/// What EXPLAIN answers for a job in this state.
+pub fn heading(state: &str) -> &'static str {
+    match state {
+        "claimed" => "What it is doing",
+        "complete" | "failed" | "cancelled" | "trashed" => "How it ended",
+        _ => "Why isn't it running?",
+    }
+}
+
+pub async fn draw(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Option<Markup>, Failure> {
+    let mut command = board_command("EXPLAIN", board);
+    command.arg(id);
+    let Some(told) = Record::read(cx.ask(board, command).await?) else { return Ok(None) };
+    let reasons = records(told.get("reasons").cloned().unwrap_or(Value::Nil));
+    Ok(Some(html! {
+        @if told.int("claimable") == 1 { p { span.badge.ready { "a claim of it takes it now" } } }
+        ol.reasons {
+            @for reason in &reasons {
+                li {
+                    p { b { (reason.text("reason")) } ": " bdi { (sentence(reason)) } }
+                    (reason_facts(board, reason))
+                }
+            }
+        }
+        @if told.has("waiting") {
+            p.faint { (told.int("waiting")) " blocked claims wait for a job of its queue." }
+        }
+    }))
+}
+
+/// Its sentence, with its own times for people.
+fn sentence(reason: &Record) -> Markup {
+    let text = reason.text("text");
+    let moment = reason.fields().find_map(|(field, value)| {
+        let at = int(value).filter(|at| MOMENTS.contains(&field) && *at > 0)?;
+        text.split_once(&at.to_string()).map(|(before, after)| (before, at, after))
+    });
+    html! {
+        @match moment {
+            Some((before, at, after)) => { (before) (crate::format::at(at)) (after) },
+            None => (text),
+        }
+    }
+}
+
+fn reason_facts(board: &[u8], reason: &Record) -> Markup {
+    let facts: Vec<_> = reason.fields().filter(|(field, _)| !["reason", "text"].contains(field)).collect();
+    html! {
+        @if !facts.is_empty() {
+            dl.facts.small {
+                @for (field, value) in facts {
+                    dt { (field) }
+                    dd {
+                        @match field {
+                            _ if MOMENTS.contains(&field) => {
+                                @match int(value) { Some(-1) => "without end", Some(at) => (when(at)), None => "" }
+                            },
+                            "jobs" | "holders" => @for other in records(value.clone()) {
+                                span.pair { (job_link(board, &other.bytes("id"))) " " (other.text("state")) " " (other.text("worker")) } " "
+                            },
+                            "id" => (job_link(board, &bytes(value))),
+                            "rate-period" => (span(int(value).unwrap_or(0))),
+                            _ => bdi { (text(value)) },
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

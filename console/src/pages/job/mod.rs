@@ -1,0 +1,166 @@
+//! One job: its record, why it does not run, what happened to it, and its dependencies.
+
+mod actions;
+mod awaits;
+mod data;
+mod explain;
+mod failure_card;
+mod graph;
+mod output;
+mod record;
+mod signals;
+
+use maud::{html, Markup};
+
+use super::{timeline, Memory, Part, View};
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{records, Record};
+use crate::failure::Failure;
+use crate::format::{name, state};
+use crate::names::shown;
+
+pub use data::{content, get_data, Kept, Signal, Step};
+pub use output::Output;
+
+/// Everything but payload, result, steps and signals, which may be large.
+const FIELDS: [&str; 42] = [
+    "id",
+    "seq",
+    "state",
+    "queue",
+    "name",
+    "group",
+    "priority",
+    "cost",
+    "attempt",
+    "left",
+    "token",
+    "worker",
+    "session",
+    "deadline",
+    "progress",
+    "stage",
+    "kind",
+    "message",
+    "reason",
+    "posted",
+    "due",
+    "claimed",
+    "ended",
+    "modified",
+    "intended",
+    "version",
+    "previous",
+    "user",
+    "unique",
+    "parent",
+    "share",
+    "children",
+    "pending",
+    "unsuccessful",
+    "after",
+    "tags",
+    "tracked",
+    "meta",
+    "origin",
+    "awaits",
+    "costs",
+    "spent",
+];
+
+pub fn id(cx: &RequestContext) -> Result<Vec<u8>, Failure> {
+    let named = cx.query.bytes("id").map(<[u8]>::to_vec);
+    named.ok_or_else(|| Failure::BadRequest("The address names no job (id=…).".into()))
+}
+
+pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
+    let (board, id) = (cx.board()?, id(cx)?);
+    let mut get = board_command("GET", &board);
+    get.arg(&id).arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
+    let record = Record::read(cx.ask(&board, get).await?);
+    let explain = explain::draw(cx, &board, &id).await;
+    let Some(record) = record else {
+        return removed(board, &id, explain);
+    };
+    let entries = history(cx, &board, &id).await;
+    let word = record.text("state");
+    let told: &[Record] = entries.as_deref().unwrap_or_default();
+    let top = html! {
+        (state_line(&record))
+        @if cx.may_write() { (actions::draw(&board, &id, &word, record.has("origin"))) }
+        @if let Some(card) = failure_card::draw(&board, &record, told) { (card) }
+    };
+    let output = output::read(cx, &board, &id, &mut memory.output).await;
+    let data = data::refresh(cx, &board, &id, &record, &mut memory.job).await;
+    let mut parts = vec![
+        Part { id: "now", body: top },
+        Part { id: "awaits", body: awaits::draw(cx, &board, &id, &record) },
+        Part::new("explain", explain::heading(&word), explain.map(|told| told.unwrap_or_else(|| html! {})))?,
+        Part::new("history", "Timeline", line(cx, &board, entries, &record, memory).await)?,
+        Part { id: "record", body: record::draw(&board, &record) },
+        Part::new("graph", "Dependencies", graph::draw(cx, &board, &record).await)?,
+        Part::new("output", "", output.map(|()| memory.output.draw()))?,
+    ];
+    if let Some(data) = data {
+        parts.push(Part::new("data", "", data)?);
+    }
+    let head = html! { h1 { "Job " (name(&id)) } };
+    Ok(View { title: shown(&id), board: Some(board), place: "Job", head, parts })
+}
+
+/// A job without a record: the board may still know how it ended.
+fn removed(board: Vec<u8>, id: &[u8], explain: Result<Option<Markup>, Failure>) -> Result<View, Failure> {
+    let Some(told) = explain? else {
+        return Err(Failure::NotFound("The board has no job of this id.".into()));
+    };
+    Ok(View {
+        title: shown(id),
+        head: html! { h1 { "Job " (name(id)) } },
+        board: Some(board),
+        place: "Job",
+        parts: vec![
+            Part { id: "record", body: html! { p { "The server no longer keeps its record." } } },
+            Part { id: "explain", body: told },
+        ],
+    })
+}
+
+fn state_line(record: &Record) -> Markup {
+    html! {
+        p.state-line {
+            (state(&record.text("state")))
+            @if record.has("name") { " " b { (name(&record.bytes("name"))) } }
+            " in " (name(&record.bytes("queue")))
+            @if record.has("progress") { " " (super::jobs::progress(record.float("progress"))) }
+            @if record.has("stage") { " " bdi { (record.text("stage")) } }
+        }
+    }
+}
+
+async fn history(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Vec<Record>, Failure> {
+    let mut command = board_command("HISTORY", board);
+    command.arg(id);
+    Ok(records(cx.ask(board, command).await?))
+}
+
+async fn line(
+    cx: &RequestContext,
+    board: &[u8],
+    entries: Result<Vec<Record>, Failure>,
+    record: &Record,
+    memory: &Memory,
+) -> Result<Markup, Failure> {
+    let entries = entries?;
+    let children = timeline::children(cx, board, record).await?;
+    let run = timeline::Run {
+        board,
+        record,
+        entries: &entries,
+        children: &children,
+        kept: &memory.job,
+        output: &memory.output,
+        may_signal: cx.may_write(),
+    };
+    Ok(run.draw())
+}
