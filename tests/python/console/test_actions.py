@@ -294,7 +294,7 @@ def test_a_job_that_waits_for_its_children(page: Page, writing: Console, board: 
     board.fail("w1", "a", noretry=True)
     page.goto(writing.at("/job", b=board.key, id="p"))
     expect(page.locator("#awaits")).to_contain_text("2 of 3 have not ended")
-    expect(page.locator("#awaits")).to_contain_text("until that is requeued or deleted")
+    expect(page.locator("#awaits")).to_contain_text("until that one is requeued or deleted")
     expect(page.locator("#explain")).to_contain_text("children: It waits for 2 of its 3 children.")
     expect(page.locator(".timeline")).to_contain_text("Waits for its children")
     expect(page.locator(".history")).to_contain_text("3 children")
@@ -343,7 +343,7 @@ def test_a_signal_is_answered_on_the_line_of_time(
     board.call("POST", "x", "ID", "j", "AWAIT", 2, "approved", "paid")
     page.goto(writing.at("/job", b=board.key, id="j"))
     rows = page.locator("ol.timeline > li")
-    rows.filter(has_text="Waits for approved").get_by_role("link", name=link).click()
+    rows.filter(has_text="Waits for approved").get_by_role("link", name=f"{link} approved").click()
     expect(page.locator("#command")).to_have_text(
         f"JOB.SIGNAL {board.key} approved 1 j VALUE {value} SENDER default"
     )

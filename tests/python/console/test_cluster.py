@@ -90,7 +90,9 @@ def test_tls_to_each_node_with_a_private_ca_and_a_certificate(consoles, fresh_se
     def is_whole(server: Server) -> bool:
         with server.connect() as client:
             state = client.execute_command("CLUSTER", "INFO")
-        return state["cluster_state"] == "ok" and state["cluster_known_nodes"] == "2"
+        if not isinstance(state, dict):
+            state = dict(line.split(":", 1) for line in state.split("\r\n") if ":" in line)
+        return state["cluster_state"] == "ok" and int(state["cluster_known_nodes"]) == 2
 
     for server in servers:
         wait_until(lambda one=server: is_whole(one), 60, what="the cluster is whole")

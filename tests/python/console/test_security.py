@@ -348,7 +348,7 @@ def test_who_may_answer_a_job_that_waits(page: Page, consoles, guarded: Server, 
         page.goto(console.at("/job", b="jobs:1", id="j"))
         sign_in(page, role, "choose-a-password")
         before = root.execute_command("JOB.INFO", "jobs:1", "DIGEST")["digest"]
-        page.locator(".timeline").get_by_role("link", name="Approve").click()
+        page.locator(".timeline").get_by_role("link", name="Approve approved").click()
         page.get_by_role("button", name="Send the signal").click()
         if role == "observer":
             expect(page.get_by_role("alert")).to_contain_text("permission")
