@@ -185,7 +185,7 @@ fn options(verb: &str, query: &Query) -> Markup {
                     "force" => label { input type="checkbox" name="force" value="1" checked[query.is_set("force")]; " also take running jobs from their workers (FORCE)" },
                     "fresh" => label { input type="checkbox" name="fresh" value="1" checked[query.is_set("fresh")]; " do all steps again (FRESH)" },
                     "priority" => label { "priority " input name="priority" type="number" min="-2147483648" max="2147483647" value=(value("priority")); },
-                    "for" => label { "for so many seconds " input name="for" inputmode="decimal" value=(value("for")) placeholder="until resumed"; },
+                    "for" => label { "for this many seconds " input name="for" inputmode="decimal" value=(value("for")) placeholder="until resumed"; },
                     _ => label { input type="checkbox" name="release" value="1" checked[query.is_set("release")]; " take running jobs back (RELEASE)" },
                 }
             }

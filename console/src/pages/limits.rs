@@ -34,7 +34,7 @@ fn held_back(row: &Record) -> Markup {
         @if full { span.badge.paused { "full" } " " }
         @match row.int("dry") {
             0 => @if nothing { span.faint { "nothing" } },
-            -1 => { span.badge.paused { "no permits" } " for ever" },
+            -1 => { span.badge.paused { "no permits" } " without end" },
             at => { span.badge.paused { "no permits" } " until " (when(at)) },
         }
         @if debt > 0 { ", it owes " (number(debt)) }

@@ -10,6 +10,7 @@ from harness import Board
 from playwright.sync_api import Page, expect
 
 from .process import Console
+from .test_pages import row
 
 
 def failed(board: Board, id: str, kind: str = "IOError", **options: object) -> None:
@@ -184,7 +185,7 @@ def test_pausing_and_resuming_board_queue_and_group(page: Page, writing: Console
     page.goto(writing.at("/board", b=board.key))
     page.get_by_role("link", name="Pause the board").click()
     expect(page.locator("#fits")).to_have_text("1 ready")
-    page.get_by_label("for so many seconds").fill("900")
+    page.get_by_label("for this many seconds").fill("900")
     page.get_by_role("button", name="Dry run").click()
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#overview")).to_contain_text("paused until 20")
@@ -203,6 +204,29 @@ def test_pausing_and_resuming_board_queue_and_group(page: Page, writing: Console
         page.get_by_role("button", name="Resume").click()
         expect(page.locator(section).get_by_role("link", name="pause")).to_have_count(1)
     assert len(board.claim("w1", queues=["q"])) == 1
+
+
+def test_a_limit_that_owes_is_paused_and_resumed(page: Page, writing: Console, board: Board):
+    """A report above the estimate is a debt, which the page names; a pause is shown before it is made."""
+    board.set(limit="tokens", rate=1, rate_period=3_600_000, burst=100)
+    board.set(queue="q", limits=["tokens"])
+    board.post_many(2, queue="q")
+    job = board.claim_one("w1", queues=["q"])
+    board.heartbeat("w1", job["id"], costs=(1, "tokens", 150))
+    assert board.limits()["tokens"]["debt"] > 0
+    page.goto(writing.at("/limits", b=board.key))
+    tokens = row(page, "tokens", "#limits")
+    expect(tokens).to_contain_text("no permits until 20")
+    expect(tokens).to_contain_text("it owes 50")
+    page.locator("#limits").get_by_role("link", name="pause").click()
+    expect(page.locator("#command")).to_contain_text(f"JOB.PAUSE {board.key} LIMIT tokens")
+    assert not board.limits()["tokens"].get("paused")
+    page.get_by_role("button", name="Pause").click()
+    expect(tokens).to_contain_text("paused")
+    assert board.limits()["tokens"]["paused"]
+    page.locator("#limits").get_by_role("link", name="resume").click()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("#limits").get_by_role("link", name="pause")).to_have_count(1)
 
 
 def test_editing_settings(page: Page, writing: Console, board: Board):
@@ -277,12 +301,12 @@ def test_the_audit_says_who_did_what(page: Page, writing: Console, jobs: Board):
     page.goto(writing.at("/audit", b=jobs.key))
     rows = page.locator("#audit tbody tr")
     expect(rows).to_have_count(2)
-    for row, texts in [
+    for number, texts in [
         (0, ["JOB.REQUEUE", "NOTENDED"]),
         (1, ["default", f"JOB.CANCEL {jobs.key} 1 ready", "cancelled"]),
     ]:
         for text in texts:
-            expect(rows.nth(row)).to_contain_text(text)
+            expect(rows.nth(number)).to_contain_text(text)
 
 
 def test_a_job_that_waits_for_its_children(page: Page, writing: Console, board: Board):
