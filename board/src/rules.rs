@@ -22,7 +22,7 @@ impl Board {
         own.unwrap_or_else(|| self.rule(setting, rules))
     }
 
-    /// Every so many ms of waiting raise the priority of the queue's jobs by one; 0: never.
+    /// After how many ms of waiting the priority of the queue's jobs rises by one, again and again; 0: never.
     pub(crate) fn ageing(&self, queue: u32) -> i64 {
         let own = self.queues.get(queue).and_then(|q| q.settings.get(Setting::Ageing));
         own.unwrap_or_else(|| self.own(Setting::Ageing))

@@ -20,7 +20,7 @@ pub(super) const HEADS: u8 = GROUPED | AGES | PRICED | LISTED;
 pub struct Heads<'a> {
     /// The number of its group in its queue.
     pub group: Option<u32>,
-    /// Every so many ms of waiting raise its priority by one; 0: never.
+    /// After how many ms of waiting its priority rises by one, again and again; 0: never.
     pub ageing: i64,
     /// The permits that a claim of it takes.
     pub cost: Option<i64>,
@@ -63,10 +63,14 @@ impl<'a> Heads<'a> {
     }
 
     fn write(&self, to: &mut Vec<u8>) {
-        let number = |n: i64| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
-        to.extend(self.group.iter().flat_map(|group| group.to_le_bytes()));
-        to.extend(Some(self.ageing).filter(|ms| *ms > 0).into_iter().flat_map(number));
-        to.extend(self.cost.into_iter().flat_map(number));
+        let mut number = |n: Option<i64>| {
+            if let Some(n) = n {
+                to.extend_from_slice(&u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());
+            }
+        };
+        number(self.group.map(i64::from));
+        number(Some(self.ageing).filter(|ms| *ms > 0));
+        number(self.cost);
         let list = self.costs.bytes();
         if !list.is_empty() {
             to.extend_from_slice(&(list.len() as u16).to_le_bytes());

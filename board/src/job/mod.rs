@@ -236,7 +236,7 @@ impl Job {
         }
     }
 
-    /// Every so many ms of waiting raise its priority by one; 0: never.
+    /// After how many ms of waiting its priority rises by one, again and again; 0: never.
     pub fn ageing(&self) -> i64 {
         match self.flags & AGES {
             0 => 0,
@@ -268,6 +268,8 @@ impl Job {
     fn split(&self) -> (&[u8], &[u8]) {
         let blob = match self.flags & HEADS {
             0 => &self.blob,
+            // Asked for several times by every command for a job of a group.
+            GROUPED => self.blob.get(4..).unwrap_or_default(),
             _ => self.blob.get(self.heads().len()..).unwrap_or_default(),
         };
         if self.made() {
