@@ -27,6 +27,12 @@ CONSOLE = Path(os.environ.get("JOBBOARD_CONSOLE_FILE", MODULE.parent / "jobboard
 ENVIRONMENT = {**os.environ, "JOBBOARD_MODULE": str(MODULE), "PYTHONUNBUFFERED": "1"}
 
 
+def heed_signals() -> None:
+    """A shell that runs the tests in the background has SIGINT ignored, and `nohup` SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Serving:
     """`jobboard serve` in a process of its own. `wait` returns when it serves, or has ended.
 
@@ -48,8 +54,7 @@ class Serving:
                 stdout=file_of_it if terminal else file,
                 stderr=file,
                 env={**ENVIRONMENT, **environment},
-                # A shell that runs the tests in the background has SIGINT ignored.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=heed_signals,
             )
 
     def _copy(self, screen: int) -> None:
