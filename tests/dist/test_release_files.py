@@ -53,6 +53,7 @@ def test_the_bill_of_materials_is_valid_and_names_all_that_is_linked(bill: Path)
     assert needs["own:jobboard for Node"] == {"pkg:npm/%40redis/client"}
 
 
+@pytest.mark.timeout(1800)
 def test_packages_that_are_made_again_have_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
