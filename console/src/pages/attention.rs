@@ -53,12 +53,21 @@ pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<
     let mut needs = of_the_board(board, info);
     let (queues, failures, signals) =
         join3(unserved(cx, board, info), growing(cx, board, info), awaited(cx, board, info)).await;
+    let mut refused = false;
     for found in [queues, failures, signals, near(cx, board, info).await] {
         match found {
             Ok(found) => needs.extend(found),
-            Err(Failure::NotAllowed(_) | Failure::Server(_)) => {}
+            Err(Failure::NotAllowed(_) | Failure::Server(_)) => refused = true,
             Err(failure) => return Err(failure),
         }
+    }
+    if refused {
+        needs.push(Need {
+            weight: 0,
+            text: html! { "The server did not answer all that this list asks: something may be missing here" },
+            to: board_address("/board", board),
+            link: "Board",
+        });
     }
     needs.sort_by_key(|need| std::cmp::Reverse(need.weight));
     Ok(needs)
@@ -236,10 +245,10 @@ async fn near(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Ne
     for (setting, used, shown) in
         [("max-jobs", live, number as fn(i64) -> String), ("max-bytes", info.int("record-bytes"), size)]
     {
-        if let Some(bound) = bound(setting).filter(|bound| used > bound / 100 * NEAR) {
+        if let Some(bound) = bound(setting).filter(|bound| is_near(used, *bound)) {
             needs.push(Need {
                 weight: 1 << 35,
-                text: html! { (shown(used)) " of " (shown(bound)) " that " (setting) " allows: posts will be refused" },
+                text: html! { (shown(used)) " of " (shown(bound)) " that " (setting) " allows: the server refuses posts above it" },
                 to: board_address("/settings", board),
                 link: "Settings",
             });
@@ -248,14 +257,18 @@ async fn near(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Ne
     Ok(needs)
 }
 
+fn is_near(used: i64, bound: i64) -> bool {
+    i128::from(used) * 100 > i128::from(bound) * i128::from(NEAR)
+}
+
 /// What a server needs a person for, whichever boards it has.
 pub fn of_server(memory: &Memory) -> Vec<Need> {
     let mut needs = Vec::new();
     let mut add = |weight, text| needs.push(Need { weight, text, to: String::new(), link: "" });
-    if memory.most > 0 && memory.used > memory.most / 100 * NEAR {
+    if memory.most > 0 && is_near(memory.used, memory.most) {
         let text = html! {
             "The server" (memory.node()) " uses " (size(memory.used)) " of " (size(memory.most))
-            " that maxmemory allows: posts will be refused"
+            " that maxmemory allows: the server refuses posts above it"
         };
         add(1 << 45, text);
     }

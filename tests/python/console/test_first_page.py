@@ -68,6 +68,15 @@ def test_pauses_failures_and_bounds(page: Page, reading: Console, board: Board):
     expect(page.locator("#jobs > li")).to_have_count(3)
 
 
+def test_a_small_bound_is_not_near_with_the_first_job(page: Page, reading: Console, board: Board):
+    board.set(max_jobs=50)
+    board.post_many(40)
+    page.goto(reading.at("/", q=board.key))
+    expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
+    board.post()
+    expect(needs(page)).to_contain_text("41 of 50 that max-jobs allows")
+
+
 def test_a_queue_that_nobody_serves(page: Page, consoles, fresh_server):
     server: Server = fresh_server("clock", "manual", kind="redis70")
     board = server.board("jobs")
@@ -124,6 +133,8 @@ def test_without_scan_boards_are_opened_by_name(
             page.get_by_role("button", name="Sign in").click()
             if not right:
                 expect(page.locator("main")).to_contain_text("may not look for boards")
+            else:
+                expect(page.locator("#needs")).to_contain_text("something may be missing here")
             page.get_by_label("Open the board").fill(board.key)
             page.get_by_role("button", name="Open").click()
             expect(page.get_by_role("heading", level=1)).to_have_text(f"Board {board.key}")
@@ -197,7 +208,7 @@ def test_the_memory_of_the_server(page: Page, consoles, fresh_server):
     expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
     with server.connect() as client:
         client.config_set("maxmemory", int(used * 1.15))
-        expect(needs(page)).to_contain_text("that maxmemory allows: posts will be refused")
+        expect(needs(page)).to_contain_text("that maxmemory allows: the server refuses posts above it")
         client.config_set("maxmemory", used * 100)
         expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
         client.config_set("maxmemory-policy", "allkeys-lru")
