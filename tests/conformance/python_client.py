@@ -209,6 +209,12 @@ def work(given: argparse.Namespace) -> None:
             raise NoRetry(str(error), kind="unreadable") from None
         return hashed.hexdigest().encode()
 
+    @board.handler("approved-checksum")
+    def approved_checksum(context: Context, payload: bytes) -> bytes:
+        digest = context.step("digest", checksum, context, payload)
+        context.wait_for("approved")
+        return digest
+
     for name in ("checksum", *given.also):
         board.handler(name)(checksum)
     worker = Worker(

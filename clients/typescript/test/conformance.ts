@@ -77,8 +77,15 @@ async function checksum(payload: Buffer, context: Context): Promise<string> {
   return hash.digest('hex');
 }
 
+async function approvedChecksum(payload: Buffer, context: Context): Promise<unknown> {
+  const digest = await context.step<unknown>('digest', () => checksum(payload, context));
+  await context.waitFor('approved');
+  return digest;
+}
+
 if (positionals[0] === 'work') {
   const board = new Board(values.board, { server, codec: 'raw' });
+  board.handler('approved-checksum', approvedChecksum);
   for (const name of ['checksum', ...values.also]) board.handler(name, checksum);
   const worker = new Worker(board, { concurrency: 1, prefetch: 7, name: values.name, lease: `${Number(values.lease)}ms`, stopWithin: '60s', logger: console });
   await worker.run();
