@@ -1,4 +1,6 @@
-"""README's programs in Python and TypeScript, with the packages of `make dist` and nothing of this tree."""
+"""README's programs in Python and TypeScript, and one in CommonJS: with the packages of `make dist` and
+nothing of this tree.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,20 @@ from pathlib import Path
 from documents import README, ROOT, blocks
 
 DIST = ROOT / "target" / "dist"
+NODE = ROOT / "clients" / "typescript"
+COMMON_JS = """
+const { Board, Worker } = require('jobboard');
+for (const part of ['testing', 'otel', 'nestjs', 'bull-board']) {
+  if (!Object.keys(require(`jobboard/${part}`)).length) throw new Error(part);
+}
+(async () => {
+  const board = new Board('required');
+  board.handler('welcome', (to) => `Hello ${to}`);
+  const id = await board.post('ann', { name: 'welcome' });
+  await new Worker(board).run({ burst: true });
+  console.log(await board.result(id));
+})();
+"""
 
 
 class Programs:
@@ -22,17 +38,20 @@ class Programs:
         [package] = DIST.glob("jobboard-*.tgz")
         run(folder, sys.executable, "-m", "venv", "venv")
         run(folder, "venv/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel)
-        needs = json.loads((ROOT / "clients/typescript/package.json").read_text())["devDependencies"]
+        needs = json.loads((NODE / "package.json").read_text())["devDependencies"]
         (folder / "package.json").write_text('{"type": "module"}')
         run(folder, "npm", "install", "-s", "--no-audit", "--no-fund", package, f"zod@{needs['zod']}")
         for info, name in (("python", "app.py"), ("ts", "app.js")):
             [block] = [one for one in blocks(README) if one.info == info]
             (folder / name).write_text(block.text)
+        (folder / "app.cjs").write_text(COMMON_JS)
 
     def run(self, url: str) -> None:
         """Each posts a job, does it, and prints its result."""
-        for words in (("venv/bin/python", "app.py"), ("node", "app.js")):
-            assert run(self.folder, *words, JOBBOARD_URL=url) == "Hello ann\n", words
+        # What the parts for other frameworks need is not the package's to bring.
+        frames = str(NODE / "node_modules")
+        for words in (("venv/bin/python", "app.py"), ("node", "app.js"), ("node", "app.cjs")):
+            assert run(self.folder, *words, JOBBOARD_URL=url, NODE_PATH=frames) == "Hello ann\n", words
 
 
 def run(folder: Path, *words: object, **variables: str) -> str:
