@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use futures_util::future::{join3, join_all};
 use maud::{html, Markup};
 
+use super::board::ROWS;
 use crate::alike;
 use crate::app::RequestContext;
 use crate::connection::board_command;
@@ -37,7 +38,7 @@ const LATE: i64 = 1000;
 /// A bound is near from this share on, percent.
 const NEAR: i64 = 80;
 
-/// Entries of one board.
+/// Entries of one board among those of several, and idle queues in which dead jobs are looked for.
 pub const MOST: usize = 8;
 
 /// One thing, the worst first by `weight`.
@@ -282,14 +283,15 @@ pub fn of_server(memory: &Memory) -> Vec<Need> {
     needs
 }
 
-/// The list; with the names of boards when it is about several.
+/// The list: of one board, or with `names` the first of several boards.
 pub fn draw(needs: &[(&[u8], Vec<Need>)], names: bool) -> Markup {
-    let most = needs.iter().map(|(_, needs)| needs.len().saturating_sub(MOST)).sum::<usize>();
+    let most = if names { MOST } else { ROWS };
+    let more = needs.iter().map(|(_, needs)| needs.len().saturating_sub(most)).sum::<usize>();
     html! {
         @if needs.iter().all(|(_, needs)| needs.is_empty()) { p.calm { "Nothing needs you." } } @else {
             ul.needs {
                 @for (board, needs) in needs {
-                    @for need in needs.iter().take(MOST) {
+                    @for need in needs.iter().take(most) {
                         li {
                             @if names && board.is_empty() { span.where { "Server" } " " }
                             @else if names { a.where href=(address("/board", &[("b", board)])) { (name(board)) } " " }
@@ -299,7 +301,7 @@ pub fn draw(needs: &[(&[u8], Vec<Need>)], names: bool) -> Markup {
                     }
                 }
             }
-            @if most > 0 { p.note { (number(most as i64)) " more." } }
+            @if more > 0 { p.note { (number(more as i64)) " more" @if names { ", on the pages of their boards" } "." } }
         }
     }
 }

@@ -68,6 +68,16 @@ def test_pauses_failures_and_bounds(page: Page, reading: Console, board: Board):
     expect(page.locator("#jobs > li")).to_have_count(3)
 
 
+def test_the_page_of_a_board_has_all_that_the_first_page_cuts(page: Page, reading: Console, board: Board):
+    for number in range(9):
+        board.pause(queue=f"q{number}")
+    page.goto(reading.at("/", q=board.key))
+    expect(needs(page)).to_have_count(8)
+    expect(page.locator("#needs")).to_contain_text("1 more, on the pages of their boards.")
+    page.goto(reading.at("/board", b=board.key))
+    expect(needs(page)).to_have_count(9)
+
+
 def test_a_small_bound_is_not_near_with_the_first_job(page: Page, reading: Console, board: Board):
     board.set(max_jobs=50)
     board.post_many(40)
