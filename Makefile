@@ -132,7 +132,7 @@ bench: bench-streams ## Those of bench-streams; CPU, memory, latency beside the 
 bench-console: setup build ## The console's pages with a million jobs in 10,000 queues, into docs/reports/console.md [SERVER=redis82] [JOBS=1000000]
 	cargo build --release --locked -p jobboard-console
 	JOBBOARD_MODULE='$(abspath target/release/libjobboard.so)' JOBBOARD_CONSOLE_FILE='$(abspath target/release/jobboard-console)' \
-		$(VENV)/python benches/console.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
+		$(VENV)/python benches/console_pages.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))
 
 bench-streams: setup build ## Server CPU of a job beside Redis Streams on each server, with and without persistence, into docs/reports/streams.md [SERVER=redis82]
 	$(VENV)/python benches/against_streams.py $(addprefix --server=,$(SERVER))

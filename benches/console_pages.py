@@ -118,7 +118,7 @@ def drain(reply) -> None:
     try:
         while reply.read1(65536):
             pass
-    except OSError:
+    except (OSError, http.client.HTTPException):
         pass
 
 
