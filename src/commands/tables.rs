@@ -28,11 +28,12 @@ impl Command for Queues {
         read(call, |board| {
             let (queues, more) = board.queues_after(from, count);
             let now = world::now();
+            let queues = queues.into_iter().map(|name| QueueRow::of(board, name, now)).collect();
             pages::write(
                 reply,
                 queues,
                 more,
-                |queue| queue,
+                |queue| queue.name,
                 |reply, queue| write_queue(reply, board, queue, now),
             );
             Ok(())
@@ -40,7 +41,22 @@ impl Command for Queues {
     }
 }
 
-fn write_queue(reply: Reply, board: &Board, queue: &[u8], now: i64) {
+/// A queue, with what takes time to find: a row is measured before it is written.
+struct QueueRow<'b> {
+    name: &'b [u8],
+    pace: Pace,
+    late: Histogram,
+}
+
+impl<'b> QueueRow<'b> {
+    fn of(board: &'b Board, name: &'b [u8], now: i64) -> QueueRow<'b> {
+        let late = board.lateness(name, day_of(now)).unwrap_or_default();
+        QueueRow { name, pace: board.pace(Some(name), now), late }
+    }
+}
+
+fn write_queue(reply: Reply, board: &Board, row: &QueueRow<'_>, now: i64) {
+    let queue = row.name;
     reply.map(11 + State::ALL.len());
     reply.text("queue");
     reply.bytes(queue);
@@ -55,9 +71,8 @@ fn write_queue(reply: Reply, board: &Board, queue: &[u8], now: i64) {
     write_limits(reply, board, queue, None);
     reply.text("record-bytes");
     reply.int(board.record_bytes_in(queue) as i64);
-    write_pace(reply, &board.pace(Some(queue), now));
-    let late = board.stats(Some(queue), day_of(now)).unwrap_or_default().lateness();
-    write_late(reply, "lateness", &late);
+    write_pace(reply, &row.pace);
+    write_late(reply, "lateness", &row.late);
 }
 
 /// Writes four fields: how fast jobs are posted and end.

@@ -17,7 +17,8 @@ fn padded(size: usize, align: usize) -> Option<usize> {
     (align <= ALIGNMENT).then(|| size.next_multiple_of(align))
 }
 
-#[global_allocator]
+// Tests of this package run without a server.
+#[cfg_attr(not(test), global_allocator)]
 static ALLOCATOR: ServerAlloc = ServerAlloc;
 
 // SAFETY: the server's functions are those of a malloc: each returns memory of at least the

@@ -199,7 +199,7 @@ written! {
 }
 
 /// The highest `most_missed`: a turn of the timer looks at as many times.
-pub const BACKLOG_MOST: u32 = 1_000;
+pub const BACKLOG_MOST: u32 = 400;
 
 /// The id of the `n`th child of a schedule.
 pub(crate) fn child_id(schedule: &[u8], n: u64) -> Vec<u8> {

@@ -337,12 +337,20 @@ impl Board {
     /// day). `None` when nothing happened, or the day was dropped.
     pub fn stats(&self, queue: Option<&[u8]>, day: i32) -> Option<Stats> {
         if let Some(name) = queue {
-            let number = self.days.by_day.get(&(day, name.into()))?;
-            return self.days.records.get(*number).cloned();
+            return self.queue_stats(name, day).cloned();
         }
         let mut all: Option<Stats> = None;
         self.stats_of(day).for_each(|(_, stats)| all.get_or_insert_default().merge(stats));
         all
+    }
+
+    fn queue_stats(&self, queue: &[u8], day: i32) -> Option<&Stats> {
+        self.days.records.get(*self.days.by_day.get(&(day, queue.into()))?)
+    }
+
+    /// How late time was in a queue on a day. O(log days and queues).
+    pub fn lateness(&self, queue: &[u8], day: i32) -> Option<Histogram> {
+        self.queue_stats(queue, day).map(Stats::lateness)
     }
 
     /// What happened on a day, queue by queue, by name.

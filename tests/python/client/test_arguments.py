@@ -124,7 +124,7 @@ def test_exceptions_may_stand_alone(jobs, right) -> None:
     [
         ({"max": "3"}, "max is a whole number"),
         ({"backlog": "most"}, "backlog must be one of skip, one, all"),
-        ({"backlog": 1001}, "backlog must be from 1 to 1000"),
+        ({"backlog": 401}, "backlog must be from 1 to 400"),
         ({"overlap": 5}, "overlap must be one of allow, skip, replace"),
         ({"cron": 5}, "cron is text"),
         ({"tz": ""}, "tz is a text"),

@@ -295,7 +295,7 @@ def test_get_under_both_protocols(server: Server, protocol: int) -> None:
         (["CRON", "x" * 256], "ERR CRON is longer than 255 bytes"),
         (["CRON", "* * * * *", "TZ", "Mars"], "ERR TZ names no time zone: 'Mars'"),
         (["CRON", "* * * * *", "TZ", "x" * 65], "ERR TZ is longer than 64 bytes"),
-        (["EVERY", 5, "BACKLOG", "some"], "ERR BACKLOG must be skip, one, all, or an integer from 1 to 1000"),
+        (["EVERY", 5, "BACKLOG", "some"], "ERR BACKLOG must be skip, one, all, or an integer from 1 to 400"),
         (["EVERY", 5, "OVERLAP", "some"], "ERR OVERLAP must be allow, skip or replace"),
         (["EVERY", 5, "MAX", 0], f"ERR MAX must be -1 or an integer from 1 to {2**53 - 1}"),
         (["EVERY", 5, "JITTER", -1], f"ERR JITTER must be an integer from 0 to {2**40}{MS}"),
@@ -413,7 +413,7 @@ def test_the_last_few_of_many_missed_times_are_made_up(clocked, clock):
     assert from_pairs(client.execute_command("JOB.SCHEDULE", "GET", "board", "s"))["backlog"] == "one"
 
 
-@pytest.mark.parametrize("backlog", ["0", "1001", "-1", "few", "", "1.5", "2 "])
+@pytest.mark.parametrize("backlog", ["0", "401", "-1", "few", "", "1.5", "2 "])
 def test_a_backlog_is_a_word_or_a_number(board, backlog):
-    with refused("ERR BACKLOG must be skip, one, all, or an integer from 1 to 1000", board):
+    with refused("ERR BACKLOG must be skip, one, all, or an integer from 1 to 400", board):
         board.client.execute_command("JOB.SCHEDULE", "SET", "board", "s", "x", "EVERY", 9, "BACKLOG", backlog)

@@ -76,6 +76,10 @@ SCHEDULE: dict[str, tuple[str, Encoder]] = {
 }
 
 
+BACKLOG_MOST = 400
+"""The most missed times that a schedule makes up, unless it makes up all."""
+
+
 def _backlog(value: Backlog | None) -> list[Any]:
     """A word, or how many of the missed times."""
     if value is None:
@@ -83,7 +87,7 @@ def _backlog(value: Backlog | None) -> list[Any]:
     if isinstance(value, str):
         check_choice(value, "backlog", ["skip", "one", "all"])
         return ["BACKLOG", value]
-    return ["BACKLOG", check_whole(value, "backlog", 1, 1000)]
+    return ["BACKLOG", check_whole(value, "backlog", 1, BACKLOG_MOST)]
 
 
 def _setting(pair: Any) -> Setting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..board.administering import BACKLOG_MOST
 from .moving import Item, Section, text
 from .postings import Posting, Recurring
 
@@ -144,10 +145,6 @@ class Qless:
             if state is not None and state != b"complete":
                 return other
         return None
-
-
-BACKLOG_MOST = 1000
-"""The most missed times that a schedule of the board makes up, unless it makes up all."""
 
 
 def recurring(posting: Posting, job: dict[str, str], due: float) -> Recurring:
