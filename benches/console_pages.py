@@ -7,10 +7,12 @@ core that 50 open pages of one user cost the server. Writes docs/reports/console
 from __future__ import annotations
 
 import argparse
+import http.client
 import os
 import platform
 import statistics
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -97,9 +99,6 @@ def measure(server: Server, console: Console, page: Page) -> list[list[str]]:
 
 def live(server: Server, console: Console, browser) -> float:
     """The share of a core, percent; every page is the same board's, each in a tab of its own."""
-    import http.client
-    import threading
-
     cookie = console.ask("/").cookie
     connections = []
     for _ in range(LIVE):

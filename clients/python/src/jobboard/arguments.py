@@ -18,6 +18,9 @@ Encoder = Callable[[str, Any], "list[Any]"]
 LONGEST_NAME = 255
 """Bytes."""
 
+BACKLOG_MOST = 400
+"""The most missed times that a schedule makes up, unless it makes up all."""
+
 
 def check_name(value: Any, name: str) -> None:
     """Raises where a name stands for what is none."""

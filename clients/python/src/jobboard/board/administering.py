@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import replies
 from ..arguments import (
+    BACKLOG_MOST,
     Encoder,
     Name,
     check_choice,
@@ -74,10 +75,6 @@ SCHEDULE: dict[str, tuple[str, Encoder]] = {
     "spread": ("JITTER", lambda word, value: [word, *duration_words("SPREAD", value)[1:]]),
     "jitter": ("BACKOFF-JITTER", whole(0, 100, "jitter")),
 }
-
-
-BACKLOG_MOST = 400
-"""The most missed times that a schedule makes up, unless it makes up all."""
 
 
 def _backlog(value: Backlog | None) -> list[Any]:

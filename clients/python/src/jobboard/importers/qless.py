@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..board.administering import BACKLOG_MOST
+from ..arguments import BACKLOG_MOST
 from .moving import Item, Section, text
 from .postings import Posting, Recurring
 
