@@ -57,7 +57,7 @@ impl<'b> QueueRow<'b> {
 
 fn write_queue(reply: Reply, board: &Board, row: &QueueRow<'_>, now: i64) {
     let queue = row.name;
-    reply.map(11 + State::ALL.len());
+    reply.map(12 + State::ALL.len());
     reply.text("queue");
     reply.bytes(queue);
     for state in State::ALL {
@@ -69,6 +69,8 @@ fn write_queue(reply: Reply, board: &Board, row: &QueueRow<'_>, now: i64) {
     reply.text("concurrency");
     reply.int(board.concurrency(queue));
     write_limits(reply, board, queue, None);
+    reply.text("dead-queue");
+    reply.bytes(board.dead_queue(queue).unwrap_or_default());
     reply.text("record-bytes");
     reply.int(board.record_bytes_in(queue) as i64);
     write_pace(reply, &row.pace);

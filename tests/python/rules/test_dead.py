@@ -97,6 +97,7 @@ def test_the_failure_counts_where_it_happened(mails):
 def test_the_setting_is_shown_reset_and_checked(mails):
     assert mails.settings("dead-queue", queue="mails") == {"dead-queue": ["unsent", "queue"]}
     assert mails.settings("dead-queue", queue="other") == {"dead-queue": [None, "default"]}
+    assert {name: row["dead-queue"] for name, row in mails.queues().items()} == {"mails": "unsent"}
     error = "ERR dead-queue must be another queue: its dead jobs would die there again"
     with refused(error, mails):
         mails.set(queue="mails", dead_queue="mails")

@@ -282,6 +282,7 @@ def test_queues_workers_and_kinds(talk, protocol):
         "paused": 0,
         "concurrency": -1,
         "limits": [],
+        "dead-queue": "",
         "oldest": -1,
         "drain": 0,
         "lateness-p99": 0,
