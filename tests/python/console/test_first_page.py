@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
+from aof import commands, log_of
 from harness import Board, Server
 from playwright.sync_api import Locator, Page, expect
 
@@ -60,7 +62,7 @@ def test_pauses_failures_and_bounds(page: Page, reading: Console, board: Board):
     for job in board.claim("w1", queues=["q"], count=3):
         board.fail("w1", job["id"], "IOError", f"disk {job['id']} is full", token=job["token"], noretry=True)
     board.claim("w1", queues=["q"])
-    growing = told.filter(has_text="3 in the last 15 minutes")
+    growing = told.filter(has_text="3 in the last 15 minutes, none in the 15 before")
     expect(growing).to_contain_text("IOError: disk")
     board.pause()
     expect(told.filter(has_text="The board is paused")).to_have_count(1)
@@ -87,8 +89,107 @@ def test_a_small_bound_is_not_near_with_the_first_job(page: Page, reading: Conso
     expect(needs(page)).to_contain_text("41 of 50 that max-jobs allows")
 
 
+QUARTER = 900_000
+
+
+def fail_some(board: Board, count: int, kind: str, message: str = "m", **post: object) -> None:
+    """Each fails for good."""
+    board.post_many(count, **post)
+    for job in board.claim("w1", queues=[post.get("queue", "default")], count=count):
+        board.fail("w1", job["id"], kind, message, token=job["token"], noretry=True)
+
+
+@pytest.fixture
+def timed(fresh_server) -> Board:
+    """A board whose clock stands 25 minutes before the real one, by which the console counts."""
+    server: Server = fresh_server("clock", "manual")
+    server.clock.set(time.time_ns() // 1_000_000 - 1_500_000)
+    board = server.board("jobs")
+    board.server = server
+    return board
+
+
+def test_kinds_of_failure_that_grow(page: Page, consoles, timed: Board):
+    """Beside the quarter of an hour before: those that grow or are new come first, others below all else."""
+    fail_some(timed, 3, "Grows", "m 3")
+    fail_some(timed, 5, "Shrinks")
+    fail_some(timed, 2, "Stays")
+    fail_some(timed, 9, "Ended")
+    timed.server.clock.advance(QUARTER + 60_000)
+    fail_some(timed, 5, "Grows", "m 7")
+    fail_some(timed, 4, "Shrinks")
+    fail_some(timed, 2, "Stays")
+    fail_some(timed, 1, "New")
+    timed.post_many(1, queue="odd")
+    timed.pause(queue="odd")
+    page.goto(consoles(timed.server).url)
+    expect(needs(page)).to_have_text([
+        re.compile("The queue odd is paused"),
+        re.compile("Grows: m 7 – 5 in the last 15 minutes, 3 in the 15 before Failed jobs$"),
+        re.compile("New: m – 1 in the last 15 minutes, none in the 15 before Failed jobs$"),
+        re.compile(r"Shrinks: m – 4 in the last 15 minutes, 5 in the 15 before \(not growing\)"),
+        re.compile(r"Stays: m – 2 in the last 15 minutes, 2 in the 15 before \(not growing\)"),
+    ])  # fmt: skip
+    # A quarter of an hour later none of them fails any more.
+    timed.server.clock.advance(QUARTER + 60_000)
+    expect(needs(page)).to_have_count(1)
+
+
+def test_more_failures_than_are_read_are_at_least_as_many(page: Page, consoles, timed: Board):
+    """Of each quarter the newest 200: what they say of the pace decides what grows."""
+    for _ in range(30):
+        fail_some(timed, 10, "Storm")
+        timed.server.clock.advance(10_000)
+    timed.server.clock.advance(QUARTER)
+    for _ in range(30):
+        fail_some(timed, 10, "Storm")
+        timed.server.clock.advance(1_000)
+    page.goto(consoles(timed.server).url)
+    storm = needs(page).filter(has_text="Storm")
+    expect(storm).to_contain_text("at least 200 in the last 15 minutes, at least 200 in the 15 before Failed")
+    fail_some(timed, 199, "Other")
+    expect(storm).to_contain_text("at least 1 in the last 15 minutes, at least 200 in the 15 before (not")
+    expect(needs(page).filter(has_text="Other")).to_contain_text(
+        "at least 199 in the last 15 minutes, none of the newest 200 in the 15 before"
+    )
+
+
+def test_failures_in_dead_queues_count(page: Page, consoles, timed: Board):
+    """Whichever dead queue they are in, with those that stayed where they failed."""
+    for queue in ["mails", "faxes"]:
+        timed.set(queue=queue, dead_queue=f"unsent-{queue}")
+    fail_some(timed, 3, "SMTPError", "mailbox 7 is full", queue="mails")
+    timed.server.clock.advance(QUARTER + 60_000)
+    fail_some(timed, 5, "SMTPError", "mailbox 8 is full", queue="mails")
+    fail_some(timed, 2, "FaxError", queue="faxes")
+    fail_some(timed, 1, "FaxError")
+    page.goto(consoles(timed.server).url)
+    mails = needs(page).filter(has_text="SMTPError")
+    expect(mails).to_contain_text("5 in the last 15 minutes, 3 in the 15 before; 5 moved to a dead queue")
+    expect(needs(page).filter(has_text="FaxError")).to_contain_text(
+        "3 in the last 15 minutes, none in the 15 before; 2 moved to a dead queue"
+    )
+    mails.get_by_role("link", name="Jobs", exact=True).click()
+    expect(page.locator("table.jobs tbody tr")).to_have_count(8)
+
+
+def test_a_dead_queue_is_found_behind_other_jobs_and_queues(page: Page, consoles, timed: Board):
+    """The queues name their dead queues: neither what else waits there nor other idle queues hide it."""
+    for number in range(20):
+        timed.post(queue=f"a{number:02}")
+    timed.set(queue="mails", dead_queue="unsent")
+    timed.post_many(3, queue="unsent", priority=9)
+    fail_some(timed, 2, "SMTPError", queue="mails")
+    page.goto(consoles(timed.server).at("/board", b=timed.key))
+    dead = needs(page).filter(has_text="2 dead jobs wait in the queue unsent: 5 ready")
+    expect(dead).to_have_count(1)
+    # A worker that takes them is at it.
+    timed.claim("w2", queues=["unsent"])
+    expect(dead).to_have_count(0)
+
+
 def test_a_queue_that_nobody_serves(page: Page, consoles, fresh_server):
-    server: Server = fresh_server("clock", "manual", kind="redis70")
+    server: Server = fresh_server("clock", "manual")
     board = server.board("jobs")
     board.post_many(268, queue="lost")
     board.post_many(5, queue="served")
@@ -154,7 +255,7 @@ def test_without_scan_boards_are_opened_by_name(
 
 def test_dead_jobs_wait_and_are_sent_back(page: Page, consoles, fresh_server):
     """From the first page to all of them back in their queue."""
-    server: Server = fresh_server("clock", "manual", kind="redis70")
+    server: Server = fresh_server("clock", "manual")
     board = server.board("jobs")
     board.set(queue="mails", dead_queue="unsent")
     board.post_many(3, queue="mails")
@@ -163,9 +264,8 @@ def test_dead_jobs_wait_and_are_sent_back(page: Page, consoles, fresh_server):
     board.post(queue="unsent", id="fresh", priority=-1)
     server.clock.advance(540_000)
     page.goto(consoles(server, "--write").url)
-    expect(needs(page)).to_have_count(1)
-    expect(needs(page)).to_contain_text("Dead jobs wait in the queue unsent: 4 ready, the oldest for 9 min")
-    needs(page).get_by_role("link", name="Jobs", exact=True).click()
+    dead = needs(page).filter(has_text="3 dead jobs wait in the queue unsent: 4 ready, the oldest for 9 min")
+    dead.get_by_role("link", name="Jobs", exact=True).click()
     page.locator("table.jobs tbody a").first.click()
     expect(page.locator("#record")).to_contain_text("mails, 1 attempts, until")
     expect(page.get_by_role("link", name="Send back")).to_be_visible()
@@ -207,9 +307,60 @@ def test_a_signal_is_seen_behind_many_blocked_jobs(page: Page, reading: Console,
     expect(page.locator(".chip.on")).to_contain_text("blocked")
 
 
+def test_a_broken_copy(page: Page, consoles, fresh_server):
+    """A copy that missed a change comes before all else; that it refuses to list more is said too."""
+    source: Server = fresh_server(appendonly=True, config=["aof-use-rdb-preamble no"])
+    board = source.board("jobs")
+    for number in range(4):
+        board.post(id=f"j{number}")
+    source.stop()
+    effects = [command.words for command in commands(log_of(source)) if command.is_effect]
+    copy: Server = fresh_server("foreign-effects", "yes")
+    console = consoles(copy)
+    raw = copy.raw_client()
+    for words in effects[:2]:
+        raw.execute_command(*words)
+    page.goto(console.url)
+    expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
+    raw.execute_command(*effects[3])
+    expect(needs(page).first).to_contain_text("This copy of the board is broken")
+    expect(needs(page).last).to_contain_text("something may be missing here")
+    expect(page.locator("#boards")).to_contain_text("broken")
+    needs(page).first.get_by_role("link", name="Board", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("This copy of the board is broken")
+
+
+def test_a_timer_that_lags(page: Page, consoles, timed: Board):
+    timed.post()
+    timed.claim("w1", lease=1000)
+    page.goto(consoles(timed.server).url)
+    expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
+    timed.server.clock.advance(6000)
+    timed.claim("w1")
+    lag = "Timer lag: today the server handled 1 % of deadlines 5.0 s late or later"
+    expect(needs(page)).to_have_count(1)
+    expect(needs(page)).to_contain_text(lag)
+    needs(page).get_by_role("link", name="Statistics").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Statistics of")
+
+
+def test_bytes_near_their_bound(page: Page, reading: Console, board: Board):
+    board.set(max_bytes=12_000)
+    board.post("x" * 5000)
+    page.goto(reading.at("/", q=board.key))
+    expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
+    board.post("x" * 5000)
+    expect(needs(page)).to_have_count(1)
+    expect(needs(page)).to_contain_text(
+        "9.9 KiB of 11.7 KiB that max-bytes allows: the server refuses posts above"
+    )
+    needs(page).get_by_role("link", name="Settings").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Settings of")
+
+
 def test_the_memory_of_the_server(page: Page, consoles, fresh_server):
     """Near its bound, and with a policy that deletes boards."""
-    server: Server = fresh_server(kind="redis70")
+    server: Server = fresh_server()
     board = server.board("jobs")
     board.post()
     used = server.info("memory")["used_memory"]

@@ -1,36 +1,27 @@
 //! What needs a person: pauses, queues that nobody serves, dead jobs, signals that jobs wait for, failures that grow,
 //! bounds that come near, copies that are broken.
 
+mod growing;
+mod queues;
+
 use std::collections::BTreeMap;
 
-use futures_util::future::{join3, join_all};
+use futures_util::future::join3;
 use maud::{html, Markup};
 
+pub use self::queues::is_unserved;
 use super::board::ROWS;
-use crate::alike;
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{bytes, int, page, Record};
 use crate::failure::Failure;
-use crate::format::{at, board_address, jobs_address, name, now, number, size, span};
+use crate::format::{at, board_address, jobs_address, name, number, size, span};
 use crate::names::address;
 use crate::server_memory::Memory;
-
-/// Failures are new for so long, ms.
-const NEW: i64 = 15 * 60_000;
-
-/// Failures that are looked at.
-const LOOK: usize = 200;
-
-/// Queues that are looked at.
-const QUEUES: usize = 1000;
 
 /// Blocked jobs that are looked at for signals: so many pages of so many.
 const WAITING_PAGES: usize = 10;
 const WAITING: usize = 1000;
-
-/// A ready job may wait so long before a queue counts as unserved, ms.
-const UNSERVED: i64 = 10_000;
 
 /// The timer is late from here on, ms.
 const LATE: i64 = 1000;
@@ -38,8 +29,10 @@ const LATE: i64 = 1000;
 /// A bound is near from this share on, percent.
 const NEAR: i64 = 80;
 
-/// Entries of one board among those of several, and idle queues in which dead jobs are looked for.
+/// Entries of one board among those of several; also idle queues that are tried for dead jobs.
 pub const MOST: usize = 8;
+
+type Found = Result<Vec<Need>, Failure>;
 
 /// One thing, the worst first by `weight`.
 pub struct Need {
@@ -52,10 +45,10 @@ pub struct Need {
 /// What a board needs a person for.
 pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
     let mut needs = of_the_board(board, info);
-    let (queues, failures, signals) =
-        join3(unserved(cx, board, info), growing(cx, board, info), awaited(cx, board, info)).await;
+    let ((queues, failures), signals, bounds) =
+        join3(of_queues(cx, board, info), awaited(cx, board, info), near(cx, board, info)).await;
     let mut refused = false;
-    for found in [queues, failures, signals, near(cx, board, info).await] {
+    for found in [queues, failures, signals, bounds] {
         match found {
             Ok(found) => needs.extend(found),
             Err(Failure::NotAllowed(_) | Failure::Server(_)) => refused = true,
@@ -72,6 +65,18 @@ pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<
     }
     needs.sort_by_key(|need| std::cmp::Reverse(need.weight));
     Ok(needs)
+}
+
+/// What their queues need, and the kinds of failure, for which dead queues count as well. The second is there
+/// also when the server refuses to list the queues.
+async fn of_queues(cx: &RequestContext, board: &[u8], info: &Record) -> (Found, Found) {
+    let rows = queues::rows(cx, board).await;
+    let dead = match &rows {
+        Ok(rows) => queues::dead(cx, board, rows).await,
+        Err(_) => Vec::new(),
+    };
+    let failures = growing::needs(cx, board, info, &dead).await;
+    (rows.map(|rows| queues::needs(board, info, &rows, &dead)), failures)
 }
 
 fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
@@ -97,7 +102,7 @@ fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
     if lag > LATE {
         needs.push(Need {
             weight: lag,
-            text: html! { "The timer was late today: 99 % of deadlines within " (span(lag)) },
+            text: html! { "Timer lag: today the server handled 1 % of deadlines " (span(lag)) " late or later" },
             to: board_address("/stats", board),
             link: "Statistics",
         });
@@ -109,56 +114,8 @@ fn until(moment: i64) -> Markup {
     html! { @if moment > 0 { " until " (at(moment)) } }
 }
 
-/// Queues that are paused, those with ready jobs of which no worker takes any, and those with dead jobs.
-async fn unserved(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
-    let mut command = board_command("QUEUES", board);
-    command.arg("COUNT").arg(QUEUES);
-    let (_, rows) = page(cx.ask_shared(board, command).await?);
-    let mut needs = Vec::new();
-    let idle = rows.iter().filter(|row| is_unserved(row)).take(MOST);
-    let dead = join_all(idle.map(|row| first_dead(cx, board, row.bytes("queue")))).await;
-    let dead: Vec<Vec<u8>> = dead.into_iter().flatten().collect();
-    for row in &rows {
-        let queue = row.bytes("queue");
-        let to = jobs_address(board, &[("state", b"ready"), ("queue", &queue)]);
-        if row.int("paused") != 0 {
-            if info.int("paused") == 0 {
-                let text = html! { "The queue " (name(&queue)) " is paused" (until(row.int("paused"))) ", " (number(row.int("ready"))) " ready" };
-                needs.push(Need { weight: 1 << 40, text, to, link: "Jobs" });
-            }
-        } else if dead.contains(&queue) {
-            let text = html! { "Dead jobs wait in the queue " (name(&queue)) ": " (number(row.int("ready"))) " ready, the oldest for " (span(row.int("oldest"))) };
-            needs.push(Need { weight: (1 << 25) + row.int("ready"), text, to, link: "Jobs" });
-        } else if is_unserved(row) {
-            let text = html! {
-                "No worker takes jobs of the queue " (name(&queue)) ": " (number(row.int("ready"))) " ready, the oldest for " (span(row.int("oldest")))
-            };
-            needs.push(Need { weight: (1 << 30) + row.int("ready"), text, to, link: "Jobs" });
-        }
-    }
-    Ok(needs)
-}
-
-/// The queue, if the next of its ready jobs is a dead one.
-async fn first_dead(cx: &RequestContext, board: &[u8], queue: Vec<u8>) -> Option<Vec<u8>> {
-    let mut command = board_command("LIST", board);
-    command.arg("STATE").arg("ready").arg("QUEUE").arg(&queue).arg("COUNT").arg(1);
-    command.arg("FIELDS").arg(1).arg("origin");
-    let (_, rows) = page(cx.ask_shared(board, command).await.ok()?);
-    rows.first()?.has("origin").then_some(queue)
-}
-
-/// Whether jobs wait in a queue of which no worker takes any.
-pub fn is_unserved(row: &Record) -> bool {
-    row.int("paused") == 0
-        && row.int("ready") > 0
-        && row.int("claimed") == 0
-        && row.float("completion-rate") == 0.0
-        && row.int("oldest") > UNSERVED
-}
-
 /// Signals that jobs wait for.
-async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
+async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Found {
     if info.int("blocked") == 0 {
         return Ok(Vec::new());
     }
@@ -204,39 +161,8 @@ async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec
     Ok(needs)
 }
 
-/// Kinds of failure that came in the last quarter of an hour.
-async fn growing(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
-    if info.int("failed") == 0 {
-        return Ok(Vec::new());
-    }
-    let mut command = board_command("LIST", board);
-    command.arg("STATE").arg("failed").arg("REV").arg("COUNT").arg(LOOK);
-    command.arg("FIELDS").arg(3).arg("kind").arg("message").arg("ended");
-    let (_, rows) = page(cx.ask_shared(board, command).await?);
-    let since = now() - NEW;
-    let new: Vec<Record> = rows.into_iter().filter(|row| row.int("ended") > since).collect();
-    let all = new.len() == LOOK;
-    Ok(alike::groups(&new)
-        .into_iter()
-        .map(|group| {
-            let count = group.rows.len();
-            let example = group.rows[0].bytes("message");
-            Need {
-                weight: (1 << 20) + count as i64,
-                text: html! {
-                    b { (name(&group.alike.kind)) }
-                    @if !example.is_empty() { ": " bdi { (crate::names::short(alike::headline(&example).as_bytes(), 120)) } }
-                    " – " @if all { "at least " } (number(count as i64)) " in the last 15 minutes"
-                },
-                to: super::failures::group_address(board, &group.alike),
-                link: "Failed jobs",
-            }
-        })
-        .collect())
-}
-
 /// Bounds of the board that are nearly reached.
-async fn near(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<Need>, Failure> {
+async fn near(cx: &RequestContext, board: &[u8], info: &Record) -> Found {
     let mut command = board_command("SETTINGS GET", board);
     command.arg("max-jobs").arg("max-bytes");
     let settings = Record::read(cx.ask_shared(board, command).await?).unwrap_or_default();

@@ -1,0 +1,211 @@
+//! Kinds of failure that grow: failures of the last quarter of an hour beside those of the quarter before it.
+
+use std::collections::HashMap;
+
+use futures_util::future::join;
+use maud::{html, Markup};
+
+use super::queues::DeadQueue;
+use super::Need;
+use crate::alike::{self, headline, Alike};
+use crate::app::RequestContext;
+use crate::connection::board_command;
+use crate::connection::reply::{page, Record};
+use crate::failure::Failure;
+use crate::format::{jobs_address, name, now, number};
+
+/// How long a window lasts, ms.
+const WINDOW: i64 = 15 * 60_000;
+
+/// Failed jobs that are read of each window, the newest.
+const LOOK: usize = 200;
+
+/// A kind, and what its messages have in common.
+type Key = (Vec<u8>, Option<String>);
+
+/// The failures of one window, as far as they were read.
+struct Window {
+    /// Failed jobs, newest first, with `kind`, `message` and `ended`.
+    failed: Vec<Record>,
+    /// Those that moved to a dead queue.
+    dead: Vec<Record>,
+    /// Whether all failed jobs were read, and all dead ones.
+    whole: (bool, bool),
+}
+
+impl Window {
+    fn is_whole(&self) -> bool {
+        self.whole.0 && self.whole.1
+    }
+
+    /// How many ms the failed jobs cover: the window, or from the newest that was read to the oldest.
+    fn covered(&self) -> i64 {
+        let ended = |row: Option<&Record>| row.map_or(0, |row| row.int("ended"));
+        match self.whole.0 {
+            true => WINDOW,
+            false => (ended(self.failed.first()) - ended(self.failed.last())).clamp(1, WINDOW),
+        }
+    }
+
+    fn rows(&self) -> Vec<Record> {
+        self.failed.iter().chain(&self.dead).cloned().collect()
+    }
+
+    fn counts(&self) -> HashMap<Key, Count> {
+        let (failed, dead) = (count(&self.failed), count(&self.dead));
+        let mut counts: HashMap<Key, Count> = HashMap::new();
+        for (alike, jobs) in failed {
+            let pace = jobs as f64 * WINDOW as f64 / self.covered() as f64;
+            counts.insert(alike, Count { jobs, dead: 0, pace });
+        }
+        for (alike, jobs) in dead {
+            let count = counts.entry(alike).or_default();
+            (count.jobs, count.dead, count.pace) = (count.jobs + jobs, jobs, count.pace + jobs as f64);
+        }
+        counts
+    }
+}
+
+/// Failures of one kind and message in one window.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    jobs: usize,
+    /// How many of them moved to a dead queue.
+    dead: usize,
+    /// How many a whole window would have, if it went like the part that was read.
+    pace: f64,
+}
+
+fn count(rows: &[Record]) -> Vec<(Key, usize)> {
+    alike::groups(rows)
+        .into_iter()
+        .map(|group| ((group.alike.kind, group.alike.pattern), group.rows.len()))
+        .collect()
+}
+
+/// The kinds that fail now. One that is new or grows comes first. One that only fails on is listed below all
+/// else: at night it is what is left to see of an outage whose growth is over.
+pub async fn needs(
+    cx: &RequestContext,
+    board: &[u8],
+    info: &Record,
+    dead: &[DeadQueue],
+) -> Result<Vec<Need>, Failure> {
+    let (last, before) = match info.int("failed") {
+        0 => ((Vec::new(), true), (Vec::new(), true)),
+        _ => {
+            let (last, before) =
+                join(failed(cx, board, "-15m", "+"), failed(cx, board, "-30m", "-15m")).await;
+            (last?, before?)
+        }
+    };
+    let at = now();
+    let window = |(failed, whole): (Vec<Record>, bool), from: i64, to: i64| Window {
+        failed,
+        dead: dead_within(dead, from, to),
+        whole: (whole, dead.iter().all(|dead| dead.whole)),
+    };
+    let last = window(last, at - WINDOW, i64::MAX);
+    let before = window(before, at - 2 * WINDOW, at - WINDOW);
+    let earlier = before.counts();
+    let now = last.counts();
+    let rows = last.rows();
+    Ok(alike::groups(&rows)
+        .into_iter()
+        .map(|group| {
+            let key = (group.alike.kind.clone(), group.alike.pattern.clone());
+            let count = now.get(&key).copied().unwrap_or_default();
+            let then = earlier.get(&key).copied().unwrap_or_default();
+            let grows = count.pace > then.pace;
+            Need {
+                weight: if grows { 1 << 20 } else { 1 << 10 } + count.jobs as i64,
+                text: html! {
+                    (said(&group.alike, &group.rows[0].bytes("message"))) " – "
+                    @if !last.is_whole() { "at least " } (number(count.jobs as i64)) " in the last 15 minutes, "
+                    (earlier_said(then.jobs, before.is_whole())) " in the 15 before"
+                    @if !grows { " (not growing)" }
+                    @if count.dead > 0 { "; " (number(count.dead as i64)) " moved to a dead queue" }
+                },
+                to: address_of(board, &group.alike, count, dead),
+                link: if count.dead == count.jobs { "Jobs" } else { "Failed jobs" },
+            }
+        })
+        .collect())
+}
+
+/// The newest failed jobs that ended between these times, and whether those are all.
+async fn failed(
+    cx: &RequestContext,
+    board: &[u8],
+    from: &str,
+    to: &str,
+) -> Result<(Vec<Record>, bool), Failure> {
+    let mut command = board_command("LIST", board);
+    command.arg("STATE").arg("failed").arg("ENDED").arg(from).arg(to).arg("REV").arg("COUNT").arg(LOOK);
+    command.arg("FIELDS").arg(3).arg("kind").arg("message").arg("ended");
+    let (next, rows) = page(cx.ask_shared(board, command).await?);
+    Ok((rows, next.is_none()))
+}
+
+/// The jobs that moved to a dead queue after `from`, and up to `to`.
+fn dead_within(dead: &[DeadQueue], from: i64, to: i64) -> Vec<Record> {
+    let jobs = dead.iter().flat_map(|dead| &dead.jobs);
+    let moved = |job: &&Record| (from + 1..=to).contains(&job.record("origin").int("at"));
+    jobs.filter(moved).cloned().collect()
+}
+
+fn said(alike: &Alike, message: &[u8]) -> Markup {
+    html! {
+        b { (name(&alike.kind)) }
+        @if !message.is_empty() { ": " bdi { (crate::names::short(headline(message).as_bytes(), 120)) } }
+    }
+}
+
+fn earlier_said(count: usize, is_whole: bool) -> Markup {
+    html! {
+        @match (count, is_whole) {
+            (0, true) => "none",
+            (0, false) => { "none of the newest " (number(LOOK as i64)) },
+            (count, _) => { @if !is_whole { "at least " } (number(count as i64)) },
+        }
+    }
+}
+
+/// The failed jobs; when all of them have moved to dead queues, the jobs of this kind in the first of those.
+fn address_of(board: &[u8], alike: &Alike, count: Count, dead: &[DeadQueue]) -> String {
+    let has_one = |dead: &&DeadQueue| dead.jobs.iter().any(|job| alike.holds(job));
+    match dead.iter().find(has_one).filter(|_| count.dead == count.jobs) {
+        Some(dead) => {
+            jobs_address(board, &[("state", b"ready"), ("queue", &dead.queue), ("kind", &alike.kind)])
+        }
+        None => crate::pages::failures::group_address(board, alike),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::Value;
+
+    use super::*;
+
+    fn row(kind: &str, ended: i64) -> Record {
+        let bulk = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let pairs = vec![(bulk("kind"), bulk(kind)), (bulk("ended"), Value::Int(ended))];
+        Record::read(Value::Map(pairs)).unwrap()
+    }
+
+    fn pace(window: &Window, kind: &str) -> f64 {
+        let counts = window.counts();
+        counts.iter().find(|((own, _), _)| own == kind.as_bytes()).map_or(0.0, |(_, count)| count.pace)
+    }
+
+    #[test]
+    fn a_window_that_was_read_in_part_counts_for_the_time_that_it_covers() {
+        let failed: Vec<Record> = (0..60).map(|n| row("A", 1_000_000 - n * 1000)).collect();
+        let mut window = Window { failed, dead: vec![row("A", 0), row("B", 0)], whole: (true, true) };
+        assert_eq!((pace(&window, "A"), pace(&window, "B")), (61.0, 1.0));
+        window.whole.0 = false;
+        // 60 failures in 59 s: some 900 in 15 minutes.
+        assert!((900.0..920.0).contains(&pace(&window, "A")), "{}", pace(&window, "A"));
+    }
+}
