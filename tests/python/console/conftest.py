@@ -1,6 +1,7 @@
 """Fixtures of the console's tests.
 
-store      a server (redis70), shared by the tests of a process; tests use boards of their own names
+store      a server of the kind that the suite chooses, shared by the tests of a process; tests use boards of
+           their own names
 reading    a console of `store`, read-only as by default
 writing    one that lets its users act
 page       a page of Chromium; the test fails when a script failed or the page's policy was broken
@@ -37,32 +38,59 @@ def chromium() -> str:
     return found
 
 
+class Shared:
+    """Servers and their consoles, one of each sort, started when first asked for and closed at the end."""
+
+    def __init__(self) -> None:
+        self.servers: dict[str, Server] = {}
+        self.consoles: dict[tuple[str, ...], Console] = {}
+
+    def server(self, kind: str) -> Server:
+        if kind not in self.servers:
+            self.servers[kind] = Server(kind)
+        return self.servers[kind]
+
+    def console(self, kind: str, *arguments: str) -> Console:
+        key = (kind, *arguments)
+        if key not in self.consoles:
+            self.consoles[key] = Console(address(self.server(kind)), *arguments)
+        return self.consoles[key]
+
+    def close(self) -> None:
+        for console in self.consoles.values():
+            console.close()
+        try:
+            for server in self.servers.values():
+                server.check_health()
+        finally:
+            for server in self.servers.values():
+                server.close()
+
+
 @pytest.fixture(scope="session")
-def store() -> Iterator[Server]:
-    server = Server("redis70")
-    yield server
-    try:
-        server.check_health()
-    finally:
-        server.close()
+def shared() -> Iterator[Shared]:
+    shared = Shared()
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def store(shared: Shared, server_kind: str) -> Server:
+    return shared.server(server_kind)
 
 
 def address(server: Server | str) -> str:
     return server if isinstance(server, str) else f"redis://127.0.0.1:{server.port}"
 
 
-@pytest.fixture(scope="session")
-def reading(store: Server) -> Iterator[Console]:
-    console = Console(address(store))
-    yield console
-    console.close()
+@pytest.fixture
+def reading(shared: Shared, server_kind: str) -> Console:
+    return shared.console(server_kind)
 
 
-@pytest.fixture(scope="session")
-def writing(store: Server) -> Iterator[Console]:
-    console = Console(address(store), "--write")
-    yield console
-    console.close()
+@pytest.fixture
+def writing(shared: Shared, server_kind: str) -> Console:
+    return shared.console(server_kind, "--write")
 
 
 @pytest.fixture

@@ -217,8 +217,8 @@ def guarded(rooted: Server) -> Server:
 
 
 @pytest.fixture(scope="module")
-def rooted() -> Iterator[Server]:
-    server = Server("redis70")
+def rooted(server_kind: str) -> Iterator[Server]:
+    server = Server(server_kind)
     with server.connect() as client:
         client.execute_command("ACL", "SETUSER", "root", "on", ">secret", "+@all", "~*", "&*")
     yield server
