@@ -6,6 +6,7 @@ import re
 import time
 
 import pytest
+import redis
 from aof import commands, log_of
 from harness import Board, Server
 from playwright.sync_api import Locator, Page, expect
@@ -322,7 +323,8 @@ def test_a_broken_copy(page: Page, consoles, fresh_server):
         raw.execute_command(*words)
     page.goto(console.url)
     expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
-    raw.execute_command(*effects[3])
+    with pytest.raises(redis.ResponseError, match="BROKEN"):
+        raw.execute_command(*effects[3])
     expect(needs(page).first).to_contain_text("This copy of the board is broken")
     expect(needs(page).last).to_contain_text("something may be missing here")
     expect(page.locator("#boards")).to_contain_text("broken")
