@@ -214,6 +214,26 @@ def test_steps_signals_and_output_stand_on_the_line_of_time(page: Page, reading:
     assert order[order.index("Attempt") + 1] == "Output"
 
 
+def test_signals_after_the_time_of_a_wait_for_several(page: Page, consoles, fresh_server):
+    """The history names the first that was missing; of the others it says how many."""
+    server = fresh_server("clock", "manual")
+    board = server.board("jobs")
+    board.call("POST", "x", "ID", "j", "AWAIT", 4, "early", "paid", "signed", "sent", "WITHIN", 1000)
+    board.signal("early", "j")
+    server.clock.advance(1000)
+    assert board.state("j") == "ready"
+    server.clock.advance(1)
+    for signal in ["signed", "paid"]:
+        board.signal(signal, "j")
+    page.goto(consoles(server).at("/job", b="jobs", id="j"))
+    rows = page.locator("ol.timeline > li")
+    expect(rows.filter(has_text="Signal paid")).to_contain_text("(too late: the wait was over)")
+    expect(rows.filter(has_text="Signal signed")).to_contain_text(
+        "(after the time of the wait for paid and 2 more was over)"
+    )
+    expect(rows.filter(has_text="Signal early")).not_to_contain_text("over")
+
+
 def test_signals_with_their_values(page: Page, reading: Console, board: Board):
     """Also one that came too late; a long value is cut, and can be saved whole."""
     long = "x" * 3000

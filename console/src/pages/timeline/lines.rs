@@ -35,11 +35,20 @@ enum What<'a> {
     Output,
     Step(&'a Step),
     Log(&'a [u8]),
-    /// A signal, and whether nobody waited for it any more.
-    Signal(&'a Signal, bool),
+    Signal(&'a Signal, Late),
     Child(&'a Record),
     /// A signal that the job waits for.
     Missing(Vec<u8>),
+}
+
+/// Whether a signal came after the time of a wait was over.
+#[derive(Clone, Debug, PartialEq)]
+enum Late {
+    No,
+    /// The wait was for it.
+    Yes,
+    /// The wait was for several signals, of which the history names this one; so many others are not named.
+    Perhaps(Vec<u8>, i64),
 }
 
 impl What<'_> {
@@ -82,7 +91,7 @@ pub fn lines<'a>(run: &Run<'a>, rows: &'a [Row], skipped: usize) -> Vec<Line<'a>
     lines.extend(logs.split_off(logs.len().saturating_sub(LOGS)));
     lines.extend(steps(&run.kept.steps, rows));
     lines.extend(run.kept.signals.iter().map(|signal| {
-        let what = What::Signal(signal, is_late(signal, run.entries));
+        let what = What::Signal(signal, lateness(signal, run.entries));
         Line { from: signal.at, to: signal.at, row: NO_ROW, what }
     }));
     lines.extend(run.children.iter().map(|child| {
@@ -113,12 +122,16 @@ fn steps<'a>(steps: &'a [Step], rows: &[Row]) -> Vec<Line<'a>> {
     lines.split_off(steps.len().saturating_sub(STEPS))
 }
 
-/// Whether the time of a wait for this signal was over before it arrived.
-fn is_late(signal: &Signal, entries: &[Record]) -> bool {
+/// Whether the time of a wait was over before this signal arrived, and nothing has waited for signals since.
+fn lateness(signal: &Signal, entries: &[Record]) -> Late {
     let over = entries.iter().rev().find(|entry| {
         entry.int("at") <= signal.at && matches!(entry.text("event").as_str(), "awaiting" | "await-timeout")
     });
-    over.is_some_and(|entry| entry.text("event") == "await-timeout" && entry.bytes("signal") == signal.name)
+    match over.filter(|entry| entry.text("event") == "await-timeout") {
+        Some(wait) if wait.bytes("signal") == signal.name => Late::Yes,
+        Some(wait) if wait.int("signals") > 1 => Late::Perhaps(wait.bytes("signal"), wait.int("signals") - 1),
+        _ => Late::No,
+    }
 }
 
 impl Line<'_> {
@@ -145,7 +158,13 @@ impl Line<'_> {
                     "Signal " b { (name(&signal.name)) }
                     @if !signal.sender.is_empty() { " from " (name(&signal.sender)) }
                     @if signal.size > 0 { ": " bdi { (value(&signal.value, signal.size)) } }
-                    @if *late { span.faint { " (too late: the wait was over)" } }
+                    @match late {
+                        Late::No => "",
+                        Late::Yes => span.faint { " (too late: the wait was over)" },
+                        Late::Perhaps(first, more) => span.faint {
+                            " (after the time of the wait for " (name(first)) " and " (more) " more was over)"
+                        },
+                    }
                 };
                 let told = format!("signal {}", shown(&signal.name));
                 drawn("signal", text, &told, &scale.mark("signal", self.from, &told))
@@ -312,10 +331,19 @@ mod tests {
     #[test]
     fn a_signal_is_late_after_the_time_of_its_wait() {
         let signal = |at| Signal { name: b"ok".to_vec(), value: Vec::new(), size: 0, at, sender: Vec::new() };
+        let late = |at, lived: &[Record]| lateness(&signal(at), lived);
         let lived = [entry(10, "awaiting", "ok"), entry(20, "await-timeout", "ok")];
-        assert_eq!([5, 15, 25].map(|at| is_late(&signal(at), &lived)), [false, false, true]);
+        assert_eq!([5, 15, 25].map(|at| late(at, &lived)), [Late::No, Late::No, Late::Yes]);
         let again = [entry(10, "await-timeout", "ok"), entry(20, "awaiting", "ok")];
-        assert!(!is_late(&signal(25), &again));
-        assert!(!is_late(&signal(25), &[entry(20, "await-timeout", "okay")]));
+        assert_eq!(late(25, &again), Late::No);
+        assert_eq!(late(25, &[entry(20, "await-timeout", "okay")]), Late::No);
+        let several = |signals| {
+            let wait = entry(20, "await-timeout", "paid");
+            let more = (Value::BulkString(b"signals".to_vec()), Value::Int(signals));
+            let pairs = wait.fields().map(|(name, value)| (Value::SimpleString(name.into()), value.clone()));
+            Record::read(Value::Map(pairs.chain([more]).collect())).unwrap()
+        };
+        assert_eq!(late(25, &[several(3)]), Late::Perhaps(b"paid".to_vec(), 2));
+        assert_eq!(late(25, &[several(1)]), Late::No);
     }
 }
