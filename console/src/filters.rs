@@ -7,7 +7,7 @@ use crate::grammar::duration;
 use crate::query::Query;
 
 /// Fields that hold a name, and the words of their filters.
-pub const NAMED: [(&str, &str); 14] = [
+pub const NAMED: [(&str, &str); 15] = [
     ("queue", "QUEUE"),
     ("name", "NAME"),
     ("tag", "TAG"),
@@ -22,6 +22,8 @@ pub const NAMED: [(&str, &str); 14] = [
     ("parent", "PARENT"),
     ("after", "AFTER"),
     ("awaits", "AWAITS"),
+    // Its value is the name of the field, a colon, and what the field has.
+    ("meta", "META"),
 ];
 
 /// Fields that are there or not.
@@ -76,6 +78,7 @@ impl Filters {
             words.push(word.as_bytes().to_vec());
             match *field {
                 "prefix" => words.push([value, &b"*"[..]].concat()),
+                "meta" => words.extend(halves(value)),
                 field if is_flag(field) => {}
                 _ => words.push(value.clone()),
             }
@@ -123,6 +126,12 @@ impl Filters {
     }
 }
 
+/// The name of a field of meta, and its value.
+fn halves(value: &[u8]) -> [Vec<u8>; 2] {
+    let colon = value.iter().position(|byte| *byte == b':').unwrap_or(value.len());
+    [value[..colon].to_vec(), value.get(colon + 1..).unwrap_or_default().to_vec()]
+}
+
 fn is_flag(field: &str) -> bool {
     FLAGS.iter().any(|(flag, _)| *flag == field)
 }
@@ -158,6 +167,7 @@ mod tests {
         assert_eq!(words("state=failed&state=ready&since=2h")[4], "POSTED");
         assert_eq!(words("since=2h").len(), 3);
         assert_eq!(words("prefix=a&text=b+c"), ["CONTAINS", "b c", "ID", "a*"]);
+        assert_eq!(words("meta=region:eu:1&meta=plan"), ["META", "region", "eu:1", "META", "plan", ""]);
     }
 
     #[test]

@@ -63,6 +63,9 @@ fn one(piece: String) -> Term {
     let Some((field, value)) = piece.split_once(':').filter(|(_, value)| !value.is_empty()) else {
         return Term::Word(piece);
     };
+    if let Some(name) = field.strip_prefix("meta.").filter(|name| !name.is_empty()) {
+        return Term::Field("meta", format!("{name}:{value}"));
+    }
     let field = ALIASES.iter().find(|(alias, _)| *alias == field).map_or(field, |(_, field)| field);
     if let Some((known, _)) = NAMED.iter().find(|(known, _)| *known == field) {
         return Term::Field(known, value.into());
@@ -125,7 +128,14 @@ pub fn duration(text: &str) -> Option<i64> {
 
 /// The text of a search that asks for this field.
 pub fn written(field: &str, value: &str) -> String {
-    let value = if value.contains(char::is_whitespace) { format!("\"{value}\"") } else { value.to_owned() };
+    let quoted = |value: &str| match value.contains(char::is_whitespace) {
+        true => format!("\"{value}\""),
+        false => value.to_owned(),
+    };
+    if let Some((name, value)) = value.split_once(':').filter(|_| field == "meta") {
+        return format!("meta.{name}:{}", quoted(value));
+    }
+    let value = quoted(value);
     match field {
         "state" if value == "claimed" => "running".into(),
         "state" => value,
@@ -187,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_search_can_be_written_again() {
-        let text = "failed since 2h kind:IOError message:\"no route\" id:order-* tracked";
+        let text =
+            "failed since 2h kind:IOError message:\"no route\" id:order-* tracked meta.region:\"eu 1\"";
         let again: Vec<String> = fields(text).iter().map(|(field, value)| written(field, value)).collect();
         assert_eq!(again.join(" "), text);
     }

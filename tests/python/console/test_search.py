@@ -186,6 +186,34 @@ def test_what_exists_is_suggested(page: Page, reading: Console, mixed: Board):
         expect(offered.first).to_have_attribute("value", expected)
 
 
+def test_what_the_newest_jobs_have_is_suggested(page: Page, reading: Console, mixed: Board):
+    """Names, users, groups, signals and meta; texts of payloads when nothing else fits."""
+    mixed.post('{"to": {"mail": "ann@example.com"}, "order": 4711}', id="o", meta={"region": "eu west"})
+    mixed.call("POST", "x", "ID", "gate", "AWAIT", 1, "approved")
+    page.goto(reading.at("/board", b=mixed.key))
+    find = page.get_by_role("banner").get_by_role("combobox")
+    offered = page.locator("#suggestions option")
+    for typed, expected in [
+        ("sms", "name:sms"),
+        ("user:u2", "user:u2"),
+        ("failed U1", "failed user:u1"),
+        ("g3", "group:g3"),
+        ("appr", "awaits:approved"),
+        ("meta.", 'meta.region:"eu west"'),
+        ("region", 'meta.region:"eu west"'),
+        ("ann@", "text:ann@example.com"),
+        ("running 4711", "running text:4711"),
+    ]:
+        find.fill(typed)
+        expect(offered).to_have_count(1)
+        expect(offered.first).to_have_attribute("value", expected)
+    for search in ['meta.region:"eu west"', "text:ann@example.com"]:
+        find.fill(search)
+        find.press("Enter")
+        expect(page.locator(".chip.on")).to_contain_text(search)
+        assert shown(page) == ["o"]
+
+
 def test_five_tabs_to_the_first_job(page: Page, writing: Console, mixed: Board):
     for path in ["/jobs", "/failures"]:
         page.goto(writing.at(path, b=mixed.key))
