@@ -488,6 +488,83 @@ def test_names_and_payloads_never_run(page: Page, writing: Console, store: Serve
         hostile.client.delete(hostile.key)
 
 
+MARKED = [
+    "id", "name", "queue", "group", "user", "tag", "meta-field", "meta-value", "payload", "result", "kind",
+    "message", "log", "traceback", "output", "step", "step-value", "signal", "signal-value", "sender",
+    "missing", "stage", "worker", "role", "limit", "schedule", "unique", "reason", "dead-queue",
+]  # fmt: skip
+"""What a poster, a worker or a sender of signals names or writes."""
+
+
+def mark(field: str) -> str:
+    """Markup that would run, and by which one sees where the text of a field is shown."""
+    return f"<img src=x onerror=alert('{field}')>"
+
+
+def marked(board: Board) -> None:
+    """Jobs with a mark of its own in each field: one that runs, one that failed, one that died, one that is
+    done, one that was trashed, one that waits."""
+    rest = {"queue": mark("queue"), "group": mark("group"), "user": mark("user"), "name": mark("name")}
+    meta = {mark("meta-field"): mark("meta-value")}
+    board.set(retain_complete=3_600_000)
+    board.set(limit=mark("limit"), concurrency=9)
+    board.client.execute_command(
+        "JOB.SCHEDULE", "SET", board.key, mark("schedule"), mark("payload"), "EVERY", 3_600_000
+    )
+    board.worker("REGISTER", mark("worker"), role=mark("role"), meta=meta)
+    board.post(mark("payload"), id=mark("id"), tags=[mark("tag")], meta=meta, unique=mark("unique"), **rest)
+    token = board.claim_one(mark("worker"), id=mark("id"))["token"]
+    trace = f"Traceback (most recent call last):\n  {mark('traceback')}\nE: m"
+    board.heartbeat(mark("worker"), mark("id"), token=token, stage=mark("stage"), log=mark("log"))
+    board.heartbeat(mark("worker"), mark("id"), token=token, output=(1, mark("output")))
+    board.step(mark("worker"), mark("id"), mark("step"), mark("step-value"), token=token)
+    board.signal(mark("signal"), mark("id"), value=mark("signal-value"), sender=mark("sender"))
+    for id in ["broken", "dead"]:
+        board.post(mark("payload"), id=id, **rest)
+        token = board.claim_one("w1", id=id)["token"]
+        board.heartbeat("w1", id, token=token, log=trace)
+        if id == "dead":
+            board.set(queue=mark("queue"), dead_queue=mark("dead-queue"))
+        board.fail("w1", id, mark("kind"), mark("message"), token=token, noretry=True)
+    board.post(id="done")
+    board.consume("w1", "done", token=board.claim_one("w1", id="done")["token"], result=mark("result"))
+    board.post(id="trashed")
+    board.trash("w1", "trashed", token=board.claim_one("w1", id="trashed")["token"], reason=mark("reason"))
+    board.call("POST", "x", "ID", "gate", "AWAIT", 2, mark("missing"), "other")
+
+
+def test_every_hostile_text_is_shown_as_text(page: Page, writing: Console, board: Board):
+    """On every page, in what each field of a job says; all of them are seen on some page."""
+    marked(board)
+    addresses = pages_of(writing, board.key, mark("id"))
+    jobs = [mark("id"), "broken", "dead", "done", "trashed", "gate"]
+    named = [
+        writing.at("/schedule", b=board.key, schedule=mark("schedule")),
+        writing.at("/stats", b=board.key, queue=mark("queue")),
+        writing.at(
+            "/jobs", b=board.key, queue=mark("queue"), meta=f"{mark('meta-field')}:{mark('meta-value')}"
+        ),
+        writing.at(
+            "/confirm", b=board.key, verb="signal", id="gate", signal=mark("missing"), value=mark("payload")
+        ),
+        *(writing.at("/job", b=board.key, id=id) for id in jobs),
+    ]
+    # There is no schedule of that name.
+    addresses = [one for one in addresses if "schedule=" not in one]
+    seen: set[str] = set()
+    for address in [*addresses, *named]:
+        look(page, [address])
+        assert page.locator("img").count() == 0, address
+        texts = page.locator("body").inner_text()
+        values = page.locator("input, textarea").evaluate_all("all => all.map(one => one.value).join(' ')")
+        seen |= {field for field in MARKED if mark(field) in texts + values}
+    page.goto(writing.at("/board", b=board.key))
+    page.get_by_role("banner").get_by_role("combobox").fill("<img")
+    expect(page.locator("#suggestions option")).not_to_have_count(0)
+    assert page.locator("img").count() == 0
+    assert seen == set(MARKED)
+
+
 def test_bytes_that_are_no_text(page: Page, writing: Console, store: Server, board: Board):
     """Names of any bytes are shown, searched for and acted on."""
     raw = store.raw_client()
