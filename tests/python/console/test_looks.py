@@ -19,17 +19,49 @@ PAGES = [
 
 @pytest.fixture
 def some(board: Board) -> Board:
+    """A board with something of everything: see JOBS."""
+    board.set(queue="mails", dead_queue="unsent")
+    board.set(limit="l", concurrency=1)
+    board.set(limit="tokens", rate=1, rate_period=3_600_000, burst=100)
+    board.set(queue="metered", limits=["tokens"])
     board.post(id="j", queue="q", group="g", tags=["t"])
     board.post(id="k", after=["j"])
     board.call("POST", "x", "ID", "waits", "AWAIT", 2, "approved", "paid", "WITHIN", "1h")
-    board.set(limit="l", concurrency=1)
     board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 3_600_000)
-    board.worker("REGISTER", "w1")
-    board.post(id="broken")
-    token = board.claim_one("w1", id="broken")["token"]
-    board.heartbeat("w1", "broken", token=token, log="Traceback (most recent call last):\n  x\nIOError: m")
-    board.fail("w1", "broken", "IOError", "m", token=token, noretry=True)
+    board.client.execute_command("JOB.SCHEDULE", "RUN", board.key, "s")
+    board.worker("REGISTER", "w1", role="mailer", meta={"host": "web-1"})
+    for id, queue in [("broken", "default"), ("dead", "mails")]:
+        board.post(id=id, queue=queue)
+        token = board.claim_one("w1", id=id)["token"]
+        trace = "Traceback (most recent call last):\n  x\nIOError: m"
+        board.heartbeat("w1", id, token=token, log=trace)
+        board.fail("w1", id, "IOError", "m", token=token, noretry=True)
+    board.post(id="dear", queue="metered")
+    token = board.claim_one("w1", id="dear")["token"]
+    board.heartbeat("w1", "dear", token=token, costs=(1, "tokens", 150))
+    assert board.limits()["tokens"]["debt"] > 0
+    board.post('{"order": 7}', id="rich", name="order", user="ann", meta={"region": "eu"})
+    token = board.claim_one("w1", id="rich")["token"]
+    board.step("w1", "rich", "reserve", '{"shelf": 7}', token=token)
+    board.heartbeat("w1", "rich", token=token, progress=40, stage="packing", log="box 1", output=(1, "one\n"))
+    board.mpost(["x", "x"], ids=["part-1", "part-2"], parent="rich", name="part")
+    board.signal("early", "rich", value='{"ok": true}', sender="ann")
+    board.wait_for("w1", "rich", ["approved", "paid"], token=token, within="1h")
+    board.pause(queue="q")
     return board
+
+
+JOBS = ["j", "waits", "broken", "dead", "dear", "rich", "part-1"]
+"""Ready, waiting for signals, failed, dead, running at a cost, with steps and children, and a child."""
+
+CONFIRMED = [
+    {"verb": "signal", "id": "waits", "signal": "paid", "value": "true"},
+    {"verb": "return", "id": "dead"},
+    {"verb": "update", "id": "j"},
+    {"verb": "pause", "queue": "mails"},
+    {"verb": "requeue", "where": "1", "state": "failed"},
+]
+"""Actions whose questions look different."""
 
 
 def ground(page: Page) -> int:
@@ -129,9 +161,17 @@ def test_axe_finds_nothing(browser: Browser, writing: Console, some: Board, sche
             query = {} if path == "/jobs" else {"id": "j", "verb": "cancel", "q": some.key, "schedule": "s"}
             page.goto(writing.at(path, b=some.key, **query))
             assert violations(page) == [], path
-        for id in ["broken", "waits"]:
+        for id in JOBS:
             page.goto(writing.at("/job", b=some.key, id=id))
             assert violations(page) == [], id
+            page.get_by_text("Each event").click()
+            assert violations(page) == [], f"events of {id}"
+        for action in CONFIRMED:
+            page.goto(writing.at("/confirm", b=some.key, **action))
+            assert violations(page) == [], action
+        page.get_by_role("button", name="Requeue").click()
+        expect(page.locator("#outcome")).to_be_visible()
+        assert violations(page) == [], "work on many jobs"
 
 
 def test_a_phone_shows_all_that_matters(browser: Browser, writing: Console, some: Board):
