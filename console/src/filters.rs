@@ -71,6 +71,15 @@ impl Filters {
         self.filters.is_empty() && self.since.is_none()
     }
 
+    /// The scheduled jobs among these; `false` when there are none, as only other states are named.
+    pub fn only_scheduled(&mut self) -> bool {
+        let named = self.values("state").next().is_some();
+        let has = !named || self.has("state", b"scheduled");
+        self.filters.retain(|(field, _, _)| *field != "state");
+        self.filters.insert(0, ("state", "STATE", b"scheduled".to_vec()));
+        has
+    }
+
     /// Their words.
     pub fn words(&self) -> Vec<Vec<u8>> {
         let mut words = Vec::new();
@@ -142,6 +151,17 @@ mod tests {
 
     fn read(text: &str) -> Filters {
         Filters::read(&Query::read(text.as_bytes()))
+    }
+
+    #[test]
+    fn only_the_scheduled_ones_of_what_is_named() {
+        for (text, has) in
+            [("queue=q", true), ("queue=q&state=ready&state=scheduled", true), ("queue=q&state=ready", false)]
+        {
+            let mut filters = read(text);
+            assert_eq!(filters.only_scheduled(), has, "{text}");
+            assert_eq!(filters, read("queue=q&state=scheduled"));
+        }
     }
 
     #[test]

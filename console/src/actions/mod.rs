@@ -77,6 +77,8 @@ pub enum JobVerb {
     Requeue,
     /// Sends dead jobs back to the queues in which they failed.
     Return,
+    /// Ends the delay of scheduled jobs, and of those that wait for a retry.
+    Now,
     Cancel,
     Release,
     Delete,
@@ -90,7 +92,7 @@ impl JobVerb {
             Self::Cancel => "JOB.CANCEL",
             Self::Release => "JOB.RELEASE",
             Self::Delete => "JOB.DELETE",
-            Self::Update => "JOB.UPDATE",
+            Self::Now | Self::Update => "JOB.UPDATE",
         }
     }
 
@@ -104,6 +106,11 @@ impl JobVerb {
             Self::Return if state == "claimed" => Err("a worker holds it"),
             Self::Return if state == "complete" => Err("it is complete"),
             Self::Return => Ok("ready in the queue where it failed"),
+            Self::Now if state == "scheduled" => Ok("ready"),
+            Self::Now if state == "claimed" => Err("a worker holds it"),
+            Self::Now if state == "ready" => Err("it is ready already"),
+            Self::Now if state == "blocked" => Err("it waits for other jobs or signals"),
+            Self::Now => Err("it has ended"),
             Self::Cancel if state == "cancelled" => Err("it is cancelled already"),
             Self::Cancel if ended => Err("it has ended"),
             Self::Cancel if state == "claimed" && !force => Ok("its worker is asked to stop"),
@@ -140,6 +147,7 @@ impl Plan {
         let verb = match query.text("verb").unwrap_or_default() {
             "requeue" => JobVerb::Requeue,
             "return" => JobVerb::Return,
+            "now" => JobVerb::Now,
             "cancel" => JobVerb::Cancel,
             "release" => JobVerb::Release,
             "delete" => JobVerb::Delete,
@@ -163,9 +171,12 @@ impl Plan {
             return Ok(Self::Alike { verb, alike: Alike { kind: kind.to_vec(), pattern } });
         }
         if query.is_set("where") {
-            let filters = Filters::read(query);
+            let mut filters = Filters::read(query);
             if filters.is_empty() {
                 return Err(bad("No filter is named: that would be all jobs of the board."));
+            }
+            if verb == JobVerb::Now && !filters.only_scheduled() {
+                return Err(bad("Run now is for scheduled jobs: these are in other states."));
             }
             return Ok(Self::Where { verb, filters });
         }
@@ -235,6 +246,9 @@ fn changes(words: &mut Words, verb: JobVerb, query: &Query) -> Result<(), Failur
     }
     if matches!(verb, JobVerb::Requeue | JobVerb::Return) && query.is_set("fresh") {
         words.add("FRESH");
+    }
+    if verb == JobVerb::Now {
+        words.add("SET").add("DELAY").add("0");
     }
     if verb == JobVerb::Update {
         let priority = query.text("priority").filter(|text| !text.is_empty());
@@ -374,6 +388,7 @@ mod tests {
         assert_eq!(words(JobVerb::Cancel), "JOB.CANCEL board 2 a b FORCE");
         assert_eq!(words(JobVerb::Requeue), "JOB.REQUEUE board 2 a b QUEUE slow");
         assert_eq!(words(JobVerb::Update), "JOB.UPDATE board 2 a b SET PRIORITY 7 QUEUE slow");
+        assert_eq!(words(JobVerb::Now), "JOB.UPDATE board 2 a b SET DELAY 0");
         let filters = Filters::read(&Query::read(b"state=failed&kind=IOError&lapsed=1"));
         let words = for_filters(b"board", JobVerb::Requeue, &filters, &query, &[b"DRYRUN"]).unwrap();
         assert_eq!(words.text(), "JOB.REQUEUE board WHERE STATE failed KIND IOError LAPSED TO slow DRYRUN");
@@ -381,9 +396,15 @@ mod tests {
 
     #[test]
     fn what_names_nothing_is_refused() {
-        for text in
-            ["", "verb=drop", "verb=cancel", "verb=cancel&where=1", "verb=settings", "verb=pause&for=soon"]
-        {
+        for text in [
+            "",
+            "verb=drop",
+            "verb=now&where=1&state=ready",
+            "verb=cancel",
+            "verb=cancel&where=1",
+            "verb=settings",
+            "verb=pause&for=soon",
+        ] {
             assert!(Plan::read(b"board", &Query::read(text.as_bytes())).is_err(), "{text}");
         }
         assert!(for_ids(b"b", JobVerb::Update, &[b"a".to_vec()], &Query::default()).is_err());

@@ -28,6 +28,7 @@ pub fn verb_text(verb: &str) -> &'static str {
     match verb {
         "requeue" => "Requeue",
         "return" => "Send back",
+        "now" => "Run now",
         "cancel" => "Cancel",
         "release" => "Release",
         "delete" => "Delete",

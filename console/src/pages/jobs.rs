@@ -173,7 +173,7 @@ fn table(
                         tbody { @for row in &listed.rows { (table_row(cx, board, row)) } }
                     }
                 }
-                @if cx.may_write() { (actions(board, filters, count, listed.rows.iter().any(|row| row.has("origin")))) }
+                @if cx.may_write() { (actions(board, filters, count, &listed.rows)) }
             }
         }
     }
@@ -219,9 +219,15 @@ fn moment(row: &Record) -> Markup {
     html! { span.faint { (word) " " } (soon(row.int(field))) }
 }
 
-fn actions(board: &[u8], filters: &Filters, count: Option<i64>, dead: bool) -> Markup {
-    let verbs = ["return", "requeue", "cancel", "release", "delete", "update"].into_iter();
-    let verbs = verbs.filter(|verb| dead || *verb != "return");
+fn actions(board: &[u8], filters: &Filters, count: Option<i64>, rows: &[Record]) -> Markup {
+    let verbs = ["return", "now", "requeue", "cancel", "release", "delete", "update"].into_iter();
+    let verbs = verbs.filter(|verb| match *verb {
+        "return" => rows.iter().any(|row| row.has("origin")),
+        "now" => rows.iter().any(|row| row.text("state") == "scheduled"),
+        _ => true,
+    });
+    // Of all matching, Run now is for the scheduled ones: how many these are is not counted here.
+    let is_counted = |verb: &str| verb != "now" || filters.values("state").eq([&b"scheduled"[..]]);
     html! {
         fieldset.actions {
             legend { "Chosen jobs" }
@@ -233,7 +239,9 @@ fn actions(board: &[u8], filters: &Filters, count: Option<i64>, dead: bool) -> M
                 @for verb in verbs {
                     @let fields: Vec<(&str, &[u8])> = [("b", board), ("verb", verb.as_bytes()), ("where", &b"1"[..])]
                         .into_iter().chain(filters.fields()).collect();
-                    a.button href=(address("/confirm", &fields)) { (super::confirm::verb_text(verb)) } " "
+                    a.button href=(address("/confirm", &fields)) {
+                        (super::confirm::verb_text(verb)) @if !is_counted(verb) { ": the scheduled ones" }
+                    } " "
                 }
             }
         }

@@ -120,6 +120,53 @@ def test_changing_priority_and_queue(page: Page, writing: Console, jobs: Board):
     assert (jobs.get("ready")["priority"], jobs.get("ready")["queue"]) == (42, "fast")
 
 
+def test_a_scheduled_job_runs_now(page: Page, writing: Console, board: Board):
+    """Also one that waits for its retry; a ready or running one is not offered it."""
+    board.set(backoff_base=3_600_000, backoff_max=3_600_000, jitter=0)
+    board.post(id="later", delay=3_600_000)
+    board.post(id="again", retries=2)
+    token = board.claim_one("w1", id="again")["token"]
+    board.fail("w1", "again", "IOError", "it broke", token=token)
+    for id in ["later", "again"]:
+        assert board.state(id) == "scheduled"
+        page.goto(writing.at("/job", b=board.key, id=id))
+        page.locator("p.actions").get_by_role("link", name="Run now", exact=True).click()
+        expect(page.locator("#command")).to_have_text(f"JOB.UPDATE {board.key} 1 {id} SET DELAY 0")
+        assert board.state(id) == "scheduled"
+        page.get_by_role("button", name="Run now", exact=True).click()
+        expect(page.get_by_role("status")).to_have_text("Run now: 1 done.")
+        expect(page.locator("#now .state-line")).to_contain_text("ready")
+        assert board.claim_one("w2", id=id)
+    page.goto(writing.at("/job", b=board.key, id="later"))
+    expect(page.locator("p.actions")).to_contain_text("Release")
+    expect(page.get_by_role("link", name="Run now")).to_have_count(0)
+
+
+def test_many_scheduled_jobs_run_now(page: Page, writing: Console, board: Board):
+    """Chosen ones, and of all that match the scheduled ones, after the dry run."""
+    board.post_many(5, queue="q", delay=3_600_000)
+    ids = [job["id"] for job in board.list_all(state="scheduled")]
+    board.post(id="ready", queue="q")
+    board.post(id="other", queue="r", delay=3_600_000)
+    page.goto(writing.at("/jobs", b=board.key, queue="q"))
+    page.get_by_label(f"Choose {ids[0]}").check()
+    page.get_by_label("Choose ready").check()
+    page.get_by_role("button", name="Run now", exact=True).click()
+    expect(page.locator("#fits")).to_have_text("1 of 2")
+    expect(page.locator("#forecast")).to_contain_text("passed over: it is ready already")
+    page.get_by_role("button", name="Run now", exact=True).click()
+    expect(page.get_by_role("status")).to_have_text("Run now: 1 done.")
+    page.goto(writing.at("/jobs", b=board.key, queue="q"))
+    page.get_by_role("link", name="Run now: the scheduled ones").click()
+    expect(page.locator("#fits")).to_have_text("4")
+    expect(page.locator("#command")).to_contain_text("WHERE STATE scheduled QUEUE q COUNT 1000 SET DELAY 0")
+    page.get_by_role("button", name="Run now", exact=True).click()
+    expect(page.locator("#outcome")).to_have_text("All done.")
+    assert (board.count(state="ready"), board.count(state="scheduled")) == (6, 1)
+    page.goto(writing.at("/confirm", b=board.key, verb="now", where="1", state="ready"))
+    expect(page.get_by_role("alert")).to_contain_text("Run now is for scheduled jobs")
+
+
 def test_chosen_jobs_of_a_list(page: Page, writing: Console, jobs: Board):
     for number in range(4):
         failed(jobs, f"f{number}")

@@ -18,6 +18,8 @@ ACTIONS = [
     {"verb": "requeue", "id": "j"},
     {"verb": "cancel", "id": "j"},
     {"verb": "release", "id": "j"},
+    {"verb": "now", "id": "j"},
+    {"verb": "now", "where": "1", "state": "scheduled"},
     {"verb": "delete", "id": "j"},
     {"verb": "update", "id": "j", "priority": "5"},
     {"verb": "delete", "where": "1", "state": "ready"},

@@ -10,6 +10,7 @@ pub fn draw(board: &[u8], id: &[u8], state: &str, dead: bool) -> Markup {
     let verbs = [
         ("requeue", JobVerb::Requeue),
         ("return", JobVerb::Return),
+        ("now", JobVerb::Now),
         ("cancel", JobVerb::Cancel),
         ("release", JobVerb::Release),
         ("delete", JobVerb::Delete),
