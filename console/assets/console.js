@@ -46,6 +46,11 @@ function clock(date) {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+function tickText(date, form) {
+  if (form === "day") return `${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock(date).slice(0, 5)}`;
+  return form === "ms" ? `${clock(date)}.${String(date.getMilliseconds()).padStart(3, "0")}` : clock(date);
+}
+
 function showTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([data-utc])")) {
     const date = new Date(time.dateTime);
@@ -59,7 +64,9 @@ function showTimes(root) {
       time.title = utc;
     }
   }
-  for (const tick of root.querySelectorAll("[data-at]")) tick.textContent = clock(new Date(Number(tick.dataset.at)));
+  for (const tick of root.querySelectorAll("[data-at]")) {
+    tick.textContent = tickText(new Date(Number(tick.dataset.at)), tick.dataset.form);
+  }
 }
 
 function changeChildren(old, fresh) {

@@ -59,8 +59,20 @@ pub fn day_of(at: i64) -> String {
 
 /// The time of day alone.
 pub fn time_of_day(at: i64) -> String {
+    formed(at, "%H:%M:%S")
+}
+
+pub fn time_with_ms(at: i64) -> String {
+    formed(at, "%H:%M:%S.%3f")
+}
+
+pub fn day_and_time(at: i64) -> String {
+    formed(at, "%m-%d %H:%M")
+}
+
+fn formed(at: i64, form: &str) -> String {
     match Timestamp::from_millisecond(at) {
-        Ok(time) => time.strftime("%H:%M:%S").to_string(),
+        Ok(time) => time.strftime(form).to_string(),
         Err(_) => at.to_string(),
     }
 }

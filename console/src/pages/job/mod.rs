@@ -161,6 +161,7 @@ async fn line(
         kept: &memory.job,
         output: &memory.output,
         may_signal: cx.may_write(),
+        is_linear: cx.query.text("scale") == Some("linear"),
     };
     Ok(run.draw())
 }

@@ -3,7 +3,8 @@
 use maud::{html, Markup};
 
 use super::life::{Doing, Row};
-use super::{Run, Scale, WIDTH};
+use super::scale::{Scale, WIDTH};
+use super::Run;
 use crate::alike::headline;
 use crate::connection::reply::{bytes, Record};
 use crate::format::{at, job_link, name, now, size, span, state};
@@ -135,7 +136,17 @@ fn lateness(signal: &Signal, entries: &[Record]) -> Late {
 }
 
 impl Line<'_> {
-    pub fn draw(&self, scale: Scale, run: &Run) -> Markup {
+    /// From when to when something ran.
+    pub fn busy(&self) -> Option<(i64, i64)> {
+        match &self.what {
+            What::Row(row, _) => row.is_run().then_some((self.from, self.to)),
+            What::Step(_) | What::Output => Some((self.from, self.to)),
+            What::Child(child) => child.maybe_int("claimed").map(|began| (began, self.to)),
+            What::Log(_) | What::Signal(..) | What::Missing(_) => None,
+        }
+    }
+
+    pub fn draw(&self, scale: &Scale, run: &Run) -> Markup {
         match &self.what {
             What::Row(row, attempt) => draw_row(scale, row, *attempt),
             What::Output => self.draw_output(run),
@@ -146,12 +157,12 @@ impl Line<'_> {
                     @if step.size > 0 { ": " bdi { (value(&step.value, step.size)) } }
                 };
                 let told = format!("step {}, {took}", shown(&step.name));
-                drawn("step", text, &told, &scale.bar("step", self.from, self.to))
+                drawn(scale, "step", text, &told, &scale.bar("step", self.from, self.to))
             }
             What::Log(log) => {
                 let text = short(headline(log).as_bytes(), TEXT);
                 let mark = scale.mark("", self.from, &text);
-                drawn("log", html! { span.faint { "Log " } bdi { (text) } }, "a log line", &mark)
+                drawn(scale, "log", html! { span.faint { "Log " } bdi { (text) } }, "a log line", &mark)
             }
             What::Signal(signal, late) => {
                 let text = html! {
@@ -167,7 +178,7 @@ impl Line<'_> {
                     }
                 };
                 let told = format!("signal {}", shown(&signal.name));
-                drawn("signal", text, &told, &scale.mark("signal", self.from, &told))
+                drawn(scale, "signal", text, &told, &scale.mark("signal", self.from, &told))
             }
             What::Child(child) => draw_child(scale, run.board, child, self.to),
             What::Missing(signal) => self.draw_missing(scale, run, signal),
@@ -184,7 +195,7 @@ impl Line<'_> {
         }
     }
 
-    fn draw_missing(&self, scale: Scale, run: &Run, signal: &[u8]) -> Markup {
+    fn draw_missing(&self, scale: &Scale, run: &Run, signal: &[u8]) -> Markup {
         let id = run.record.bytes("id");
         let until = run.record.record("awaits").maybe_int("until");
         let answer = |value: &'static [u8]| {
@@ -202,15 +213,17 @@ impl Line<'_> {
             }
         };
         let told = format!("waits for the signal {}", shown(signal));
-        drawn("missing", text, &told, &scale.bar("waiting", self.from, self.to))
+        drawn(scale, "missing", text, &told, &scale.bar("waiting", self.from, self.to))
     }
 }
 
-fn drawn(class: &str, text: Markup, told: &str, bars: &Markup) -> Markup {
+fn drawn(scale: &Scale, class: &str, text: Markup, told: &str, bars: &Markup) -> Markup {
     html! {
         li.(class) {
             p { (text) }
-            svg viewBox={ "0 0 " (WIDTH) " 20" } preserveAspectRatio="none" role="img" aria-label=(told) { (bars) }
+            svg viewBox={ "0 0 " (WIDTH) " 20" } preserveAspectRatio="none" role="img" aria-label=(told) {
+                (scale.behind()) (bars) (scale.before())
+            }
         }
     }
 }
@@ -224,7 +237,7 @@ fn value(value: &[u8], size: usize) -> String {
     }
 }
 
-fn draw_row(scale: Scale, row: &Row, attempt: i64) -> Markup {
+fn draw_row(scale: &Scale, row: &Row, attempt: i64) -> Markup {
     let took = span(row.to - row.from);
     let failed = row.end.as_deref().is_some_and(is_bad);
     let (class, told) = match &row.doing {
@@ -251,7 +264,7 @@ fn draw_row(scale: Scale, row: &Row, attempt: i64) -> Markup {
         (scale.bar(class, row.from, row.to))
         @for (at, text) in &row.logs { (scale.mark("", *at, &short(headline(text).as_bytes(), 200))) }
     };
-    drawn(class, text, &told, &bars)
+    drawn(scale, class, text, &told, &bars)
 }
 
 fn is_bad(end: &str) -> bool {
@@ -273,7 +286,7 @@ fn waits(since: &str, is_open: bool) -> &'static str {
     }
 }
 
-fn draw_child(scale: Scale, board: &[u8], child: &Record, until: i64) -> Markup {
+fn draw_child(scale: &Scale, board: &[u8], child: &Record, until: i64) -> Markup {
     let began = child.maybe_int("claimed");
     let word = child.text("state");
     let text = html! {
@@ -286,7 +299,7 @@ fn draw_child(scale: Scale, board: &[u8], child: &Record, until: i64) -> Markup 
         (scale.bar("waiting", child.int("posted"), began.unwrap_or(until)))
         @if let Some(began) = began { (scale.bar(class, began, until)) }
     };
-    drawn("child", text, &format!("child {}, {word}", shown(&child.bytes("id"))), &bars)
+    drawn(scale, "child", text, &format!("child {}, {word}", shown(&child.bytes("id"))), &bars)
 }
 
 #[cfg(test)]

@@ -3,24 +3,20 @@
 
 mod life;
 mod lines;
+mod scale;
 
 use maud::{html, Markup};
 use redis::Value;
 
 use self::life::{rows, said};
+use self::scale::Scale;
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{list, records, Record};
 use crate::failure::Failure;
 use crate::format::{name, now, number, span, when};
-use crate::names::lines as text_lines;
+use crate::names::{address, lines as text_lines};
 use crate::pages::job::{Kept, Output};
-
-/// The width of a bar in its own units; the page stretches it.
-const WIDTH: f64 = 1000.0;
-
-/// Nothing is drawn narrower than this.
-const THIN: f64 = 3.0;
 
 /// Children on the line.
 const CHILDREN: usize = 25;
@@ -51,6 +47,8 @@ pub struct Run<'a> {
     pub output: &'a Output,
     /// Whether the reader may answer signals here.
     pub may_signal: bool,
+    /// Whether waits are drawn as long as they were, as the address may ask (`scale=linear`).
+    pub is_linear: bool,
 }
 
 impl Run<'_> {
@@ -71,7 +69,8 @@ impl Run<'_> {
         let lines = lines::lines(self, &rows, skipped);
         let Some(first) = lines.iter().map(|line| line.from).min() else { return html! {} };
         let last = lines.iter().map(|line| line.to).max().unwrap_or(first).max(first);
-        let scale = Scale { first, last };
+        let scale =
+            if self.is_linear { Scale::linear(first, last) } else { self.folding(first, last, &lines) };
         let children = self.record.int("children");
         html! {
             p.span {
@@ -79,7 +78,9 @@ impl Run<'_> {
                 span { @if self.record.has("ended") { (crate::format::at(last)) } @else { "now" } }
             }
             @if skipped > 0 { p.note { (number(skipped as i64)) " earlier waits and attempts are not drawn." } }
-            ol.timeline { @for line in &lines { (line.draw(scale, self)) } }
+            (self.folded(&scale))
+            (scale.axis())
+            ol.timeline { @for line in &lines { (line.draw(&scale, self)) } }
             @if children > self.children.len() as i64 && !self.children.is_empty() {
                 p.note { "The first " (self.children.len()) " of " (number(children)) " children." }
             }
@@ -87,29 +88,27 @@ impl Run<'_> {
     }
 }
 
-/// From the first to the last moment that is drawn.
-#[derive(Clone, Copy)]
-struct Scale {
-    first: i64,
-    last: i64,
-}
-
-impl Scale {
-    fn x(self, at: i64) -> f64 {
-        let whole = (self.last - self.first).max(1) as f64;
-        ((at - self.first) as f64 / whole * WIDTH).clamp(0.0, WIDTH)
+impl Run<'_> {
+    fn folding(&self, first: i64, last: i64, lines: &[lines::Line]) -> Scale {
+        let busy: Vec<(i64, i64)> = lines.iter().filter_map(lines::Line::busy).collect();
+        let moments: Vec<i64> = lines.iter().flat_map(|line| [line.from, line.to]).collect();
+        Scale::folding(first, last, &busy, &moments)
     }
 
-    fn bar(self, class: &str, from: i64, to: i64) -> Markup {
-        let (x, end) = (self.x(from), self.x(to));
-        let width = (end - x).max(THIN);
-        html! { rect class=(class) x=(x.min(WIDTH - THIN)) y="3" width=(width) height="14" {} }
-    }
-
-    /// A moment.
-    fn mark(self, class: &str, at: i64, title: &str) -> Markup {
-        let x = self.x(at).min(WIDTH - THIN);
-        html! { rect class={ "mark " (class) } x=(x) y="0" width=(THIN) height="20" { title { (title) } } }
+    /// What is folded, in words, and the way to the other scale.
+    fn folded(&self, scale: &Scale) -> Markup {
+        let id = self.record.bytes("id");
+        let to = |scale: &'static [u8]| {
+            let query = [("b", self.board), ("id", &id), ("scale", scale)];
+            address("/job", &query[..if scale.is_empty() { 2 } else { 3 }]) + "#history"
+        };
+        html! {
+            @if scale.is_folded() {
+                p.note { "Folded, as nothing ran: " (scale.lengths()) ". " a href=(to(b"linear")) { "Show waits as long as they were" } }
+            } @else if self.is_linear {
+                p.note { "Waits are as long as they were. " a href=(to(b"")) { "Fold long waits" } }
+            }
+        }
     }
 }
 
@@ -130,16 +129,5 @@ fn events(entries: &[Record]) -> Markup {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_lies_outside_is_drawn_at_the_edge() {
-        let scale = Scale { first: 5, last: 5 };
-        assert!((0.0..=WIDTH).contains(&scale.x(-100)) && (0.0..=WIDTH).contains(&scale.x(100)));
     }
 }
