@@ -1,13 +1,9 @@
-"""Verbs of workers: claim, heartbeat, and the ends of work. `Worker` uses them; most programs need not."""
+"""Verbs of workers: heartbeats, and the ends of work. `Worker` uses them; most programs need not."""
 
 from __future__ import annotations
 
-import math
-import random
-import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from .. import replies
 from ..arguments import (
@@ -29,22 +25,31 @@ from ..arguments import (
 from ..arguments import (
     costs as costs_words,
 )
-from ..codecs import Codec
 from ..durations import Duration, to_ms
 from ..errors import Refused
-from ..jobs import Job, Signal
-from .family import Family
+from .answers import (
+    Beat,
+    Failure,
+    HeldBeat,
+    Stored,
+    Waited,
+    beat,
+    failure,
+    held_beat,
+    ids_of,
+    kept_beat,
+    waited,
+)
+from .claiming import Claiming
 from .merging import joined
 from .posting import ON_FAILURE, OPTIONS, Await, await_words, children_words
-from .sending import Call, Request, Steps, command
-from .sharding import INSTANT, TURN, by_id, by_ids, each, in_turns
+from .sending import Request, command
+from .sharding import by_id, by_ids, each
 
 if TYPE_CHECKING:
     from typing import Literal
 
     from typing_extensions import Unpack
-
-    from .sharded import ShardedVerbs
 
     Order = Literal["best", "listed", "rotate"]
 
@@ -57,61 +62,6 @@ Chunk = tuple[int, "str | bytes"]
 """A chunk of output: its number in this run, from 1, and what it says."""
 
 
-class Beat(NamedTuple):
-    """The answer to a heartbeat: by when to speak again (Unix ms), and whether somebody asked to cancel."""
-
-    deadline: int
-    cancel: bool
-
-
-class Stored(NamedTuple):
-    """The answer to a step: as that to a heartbeat, and the value that counts. `deadline` 0: the worker has
-    lost the job.
-    """
-
-    deadline: int
-    cancel: bool
-    value: Any
-
-
-class Waited(NamedTuple):
-    """The answer to a wait for signals, children, or both. `state` is `claimed` while the worker keeps its
-    job: then `signals` has what it waited for, or `timeout` says that its time was over. After a wait for
-    children `children`, `pending` and `unsuccessful` say how many there are, have not ended, ended without
-    success.
-    """
-
-    state: str
-    timeout: bool = False
-    signals: dict[str, Signal] = {}
-    deadline: int | None = None
-    cancel: bool = False
-    children: int | None = None
-    pending: int | None = None
-    unsuccessful: int | None = None
-
-
-class HeldBeat(NamedTuple):
-    """The same of one of all jobs that a worker holds."""
-
-    id: str
-    token: int
-    deadline: int
-    cancel: bool
-
-
-class Failure(NamedTuple):
-    """What became of a job whose try failed: its state, when it is due, how many retries are left, the
-    dead queue to which it has moved, and how many bytes of the message were too many and are cut off.
-    """
-
-    state: str
-    due: int | None
-    left: int
-    dead: str | None = None
-    cut: int = 0
-
-
 class FailOptions(TypedDict, total=False):
     """Options of a failure. `retry` is the wait before the next try, `noretry`: there is none; then `retain`
     says how long the record is kept. `log` is a line for the history.
@@ -122,23 +72,6 @@ class FailOptions(TypedDict, total=False):
     retain: Duration | None
     meta: Mapping[str, Any] | None
     log: str | None
-
-
-class ClaimOptions(TypedDict, total=False):
-    """Options of a claim. `queues=[]` is every queue. With `block`, a claim waits for `min` jobs, but at most
-    `linger` after the first.
-    """
-
-    queues: Sequence[Name] | None
-    order: Order | None
-    count: int | None
-    min: int | None
-    linger: Duration | None
-    lease: Duration | None
-    block: Duration | None
-    seen: int | None
-    session: bool | None
-    fields: Sequence[str] | None
 
 
 class ConsumeOptions(TypedDict, total=False):
@@ -166,19 +99,6 @@ class ConsumeOptions(TypedDict, total=False):
     if_queue: Name | None
 
 
-ORDERS = ("best", "listed", "rotate")
-CLAIM: dict[str, tuple[str, Encoder]] = {
-    "queues": ("QUEUES", names),
-    "order": ("ORDER", choice(*ORDERS)),
-    "count": ("COUNT", whole(1, 2**31 - 1)),
-    "min": ("MIN", whole(1, 2**31 - 1)),
-    "linger": ("LINGER", duration),
-    "lease": ("LEASE", duration),
-    "block": ("BLOCK", duration),
-    "seen": ("SEEN", plain),
-    "session": ("SESSION", flag),
-    "fields": ("FIELDS", names),
-}
 CONSUME: dict[str, tuple[str, Encoder]] = {
     **{one: (one.upper(), plain) for one in "result payload".split()},
     **{one: (one.upper(), named) for one in "next name".split()},
@@ -207,112 +127,7 @@ def _chunk(output: Chunk | None) -> list[Any]:
     return [] if output is None else ["OUTPUT", check_whole(output[0], "the number of output", 1), output[1]]
 
 
-def claim_words(options: Mapping[str, Any]) -> list[Any]:
-    return [*encode_options(CLAIM, options), "PACKED"]
-
-
-def failure(reply: Any) -> Failure:
-    found = replies.mapping()(reply)
-    dead = found.get("dead")
-    cut = found.get("cut", 0)
-    return Failure(found["state"], found.get("due"), found["left"], dead and replies.text(dead), cut)
-
-
-def waited(codec: Codec) -> Callable[[Any], Waited]:
-    """What makes the reply of JOB.AWAIT a `Waited`."""
-
-    def parse(reply: Any) -> Waited:
-        found = dict(replies.pairs(reply))
-        state = replies.text(found[b"state"])
-        if b"signals" not in found:
-            return Waited(state)
-        signals = Job({}, codec)._signals(found[b"signals"])
-        sums = [found.get(name) for name in (b"children", b"pending", b"unsuccessful")]
-        timeout, cancel = bool(found[b"timeout"]), bool(found[b"cancel"])
-        return Waited(state, timeout, signals, found[b"deadline"], cancel, *sums)
-
-    return parse
-
-
-def beat(reply: Any) -> Beat | Refused:
-    if not replies.is_map(reply, b"deadline"):
-        return Refused(replies.text(reply[0]), replies.text(reply[1]))
-    found = dict(replies.pairs(reply))
-    return Beat(found[b"deadline"], bool(found[b"cancel"]))
-
-
-def held_beat(reply: Any) -> HeldBeat:
-    found = replies.mapping()(reply)
-    return HeldBeat(found["id"], found["token"], found["deadline"], bool(found["cancel"]))
-
-
-def _where_there_is_work(board: ShardedVerbs, call: Call) -> Steps[list[Job]]:
-    """From one shard that has jobs, beginning anywhere. `block` is for all of them together."""
-    options = call["options"]
-    if options.get("seen") is not None:
-        raise ValueError("seen has no meaning over shards: each gives tokens of its own")
-    block = None if options.get("block") is None else to_ms(options["block"], "block") / 1000
-    if (options.get("min") or 1) > 1:
-        return _a_batch(board, call, block)
-
-    def ask(shard: Any) -> Callable[[timedelta], Steps[Any]]:
-        return lambda turn: call.on(shard, options={**options, "block": None if block is None else turn})
-
-    shards = random.sample(board.requests(), len(board.requests()))
-    return in_turns([*map(ask, shards)], None if block == 0 else time.monotonic() + (block or 0))
-
-
-def _a_batch(board: ShardedVerbs, call: Call, block: float | None) -> Steps[list[Job]]:
-    """From as many shards as it takes. What it has claimed stays with it while it waits for the rest."""
-    options = dict(call["options"])
-    least, linger = options.pop("min"), options.pop("linger", None)
-    count = check_whole(options.get("count") or 1, "count", 1)
-    if check_whole(least, "min", 1) > count:
-        raise ValueError("min must not be above count")
-    shards, turn = random.sample(board.requests(), len(board.requests())), INSTANT
-    found: list[Job] = []
-    deadline = math.inf if block == 0 else time.monotonic() + (block or 0)
-    lingers = math.inf if linger is None else to_ms(linger, "linger") / 1000
-    while True:
-        for shard in shards:
-            left = timedelta(seconds=min(max(deadline - time.monotonic(), INSTANT), turn))
-            words = {**options, "count": count - len(found), "block": None if block is None else left}
-            got = yield from call.on(shard, options=words)
-            if got and not found:
-                deadline = min(deadline, time.monotonic() + lingers)
-            found += got
-            if len(found) >= least:
-                return found
-        if time.monotonic() >= deadline:
-            return found
-        turn = TURN
-
-
-class Working(Family):
-    @command(_where_there_is_work)
-    def claim(self, worker: Name, **options: Unpack[ClaimOptions]) -> Request[list[Job]]:
-        """Claims ready jobs; an empty list when there are none. Keep `block` below the socket timeout.
-
-        Over shards, a claim with `min` keeps what it has got from one shard while it waits for more from the
-        others: keep `linger` below the lease.
-        """
-        return self._request("JOB.CLAIM", [worker, *claim_words(options)], self._jobs)
-
-    @command(by_id)
-    def claim_id(
-        self,
-        worker: Name,
-        id: Name,
-        *,
-        lease: Duration | None = None,
-        session: bool = False,
-        fields: Sequence[str] | None = None,
-    ) -> Request[Job]:
-        """Claims this job; raises `NoJob`, `Claimed`, `NotReady`, `Limit` or `Ended`."""
-        options = claim_words({"lease": lease, "session": session, "fields": fields})
-        parse = replies.list_of(self._job)
-        return self._request("JOB.CLAIM", [worker, "ID", id, *options], lambda reply: parse(reply)[0])
-
+class Working(Claiming):
     @command(by_id)
     def heartbeat(
         self,
@@ -341,7 +156,7 @@ class Working(Family):
         words += [] if log is None else ["LOG", log]
         words += _chunk(output)
         words += _spend(cost, costs, pause)
-        return self._request("JOB.HEARTBEAT", words, _beat)
+        return self._request("JOB.HEARTBEAT", words, kept_beat)
 
     @command(by_id)
     def step(
@@ -395,17 +210,10 @@ class Working(Family):
         """Waits for signals: keeps the job when they have arrived, else gives it up until they do. With
         `children` it waits for the job's children as well, and says what becomes of it when one fails.
         """
-        words: list[Any] = [
-            worker,
-            id,
-            *await_words("SIGNALS", Await(signals, any, within, ontimeout)),
-            *_token(token),
-        ]
-        words += [] if step is None else ["STEP", step]
-        words += [] if children is None else children_words("AFTER", children)[1:]
-        words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
-        words += _spend(cost, costs)
-        return self._request("JOB.AWAIT", words, waited(self.codec))
+        waits = await_words("SIGNALS", Await(signals, any, within, ontimeout))
+        waits += [] if children is None else children_words("AFTER", children)[1:]
+        waits += [] if step is None else ["STEP", step]
+        return self._await(worker, id, waits, token, payload, _spend(cost, costs))
 
     @command(by_id)
     def await_children(
@@ -422,10 +230,15 @@ class Working(Family):
         """Waits for the job's children: keeps the job when all have ended, else gives it up until they have.
         `onfailure` says what becomes of it when one fails.
         """
-        words: list[Any] = [worker, id, *children_words("AFTER", onfailure)[1:], *_token(token)]
+        waits = children_words("AFTER", onfailure)[1:]
+        return self._await(worker, id, waits, token, payload, _spend(cost, costs))
+
+    def _await(
+        self, worker: Name, id: Name, waits: list[Any], token: int | None, payload: Any, spent: list[Any]
+    ) -> Request[Waited]:
+        words = [worker, id, *waits, *_token(token)]
         words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
-        words += _spend(cost, costs)
-        return self._request("JOB.AWAIT", words, waited(self.codec))
+        return self._request("JOB.AWAIT", words + spent, waited(self.codec))
 
     @command(by_ids("tokens"))
     def mheartbeat(
@@ -541,7 +354,7 @@ class Working(Family):
         """Says that the try of all that the worker holds failed; returns the ids."""
         words: list[Any] = [worker, kind, message, "ALL", *encode_options(FAIL, options)]
         words += _spend(cost, costs, pause)
-        return self._request("JOB.MFAIL", words, _ids)
+        return self._request("JOB.MFAIL", words, ids_of)
 
     @command(by_id)
     def abandon(
@@ -595,7 +408,7 @@ class Working(Family):
         """Gives back all that the worker holds; returns the ids."""
         words: list[Any] = [worker, "ALL", *_delay_reason(None, reason, meta)]
         words += _spend(cost, costs, pause)
-        return self._request("JOB.MABANDON", words, _ids)
+        return self._request("JOB.MABANDON", words, ids_of)
 
     @command(by_id)
     def trash(
@@ -644,15 +457,7 @@ class Working(Family):
         """Puts aside all that the worker holds; returns the ids."""
         words: list[Any] = [worker, "ALL", *_delay_reason(None, reason, meta)]
         words += _spend(cost, costs)
-        return self._request("JOB.MTRASH", words, _ids)
-
-    def _jobs(self, reply: Any) -> list[Job]:
-        return [self._job(one) for one in replies.unpacked(reply) or ()]
-
-
-def _ids(reply: Any) -> list[str]:
-    """The ids of an M-form with ALL, whose replies are pairs of an id and its reply."""
-    return [replies.text(pair[0]) for pair in reply or ()]
+        return self._request("JOB.MTRASH", words, ids_of)
 
 
 def _spend(cost: int | None, costs: Costs | None, pause: Pause | None = None) -> list[Any]:
@@ -674,10 +479,3 @@ def _delay_reason(delay: Duration | None, reason: str | None, meta: Mapping[str,
     words: list[Any] = [] if delay is None else ["DELAY", to_ms(delay, "delay")]
     words += [] if reason is None else ["REASON", reason]
     return words + (pairs("META", meta) if meta else [])
-
-
-def _beat(reply: Any) -> Beat:
-    found = beat(reply)
-    if isinstance(found, Refused):
-        raise found.error()
-    return found

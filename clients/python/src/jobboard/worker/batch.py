@@ -10,7 +10,7 @@ import redis
 
 from .. import replies
 from ..board import Requests
-from ..board.working import beat
+from ..board.answers import beat
 from ..errors import LOST, BoardError, Gap, Limit, Refused, translated
 from ..outcomes import TEXT, Complete, Fail, GiveBack, Outcome, shortened
 from . import journal

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
-from ..board.working import failure
+from ..board.answers import failure
 from ..durations import to_ms
 from ..outcomes import Complete, Fail, GiveBack, Next, Outcome, PutAside, Unhandled
 from ..replies import text

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import Name, check_choice, check_flag, check_name, check_whole, counted
-from ..board.working import ORDERS
+from ..board.claiming import ORDERS
 from ..replies import text
 from .engine import FIELDS
 
 if TYPE_CHECKING:
     from typing import Literal
 
-    from ..board.working import Order
+    from ..board.claiming import Order
 
     Mode = Literal["threads", "processes", "asyncio"]
     Interrupt = Literal["raise", "flag", "kill"]

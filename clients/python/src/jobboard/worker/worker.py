@@ -37,7 +37,7 @@ from .threads import ThreadPool
 
 if TYPE_CHECKING:
     from ..board import AsyncBoard, AsyncShardedBoard, ShardedBoard
-    from ..board.working import Order
+    from ..board.claiming import Order
     from .options import Interrupt, Mode
 
 log = logging.getLogger("jobboard.worker")
