@@ -45,7 +45,7 @@ impl Failure {
             Self::Unreachable(_) => "The server cannot be reached",
             Self::NoModule => "No job boards on this server",
             Self::NotFound(_) => "Not found",
-            Self::BadRequest(_) => "That request makes no sense",
+            Self::BadRequest(_) => "Something in this request is missing or wrong",
             Self::Refused(_) => "Refused",
             Self::Server(_) => "The server refused",
         }

@@ -143,9 +143,17 @@ pub fn paused(until: i64) -> Markup {
     }
 }
 
-pub fn state(word: &str) -> Markup {
-    let known = STATES.iter().find(|known| **known == word).copied().unwrap_or("gone");
-    html! { span.badge.(known) { (word) } }
+/// What people call a state: a job that a worker has claimed runs.
+pub fn word(state: &str) -> &str {
+    match state {
+        "claimed" => "running",
+        other => other,
+    }
+}
+
+pub fn state(state: &str) -> Markup {
+    let known = STATES.iter().find(|known| **known == state).copied().unwrap_or("gone");
+    html! { span.badge.(known) { (word(state)) } }
 }
 
 /// A name of the user's, kept apart from the text around it.

@@ -128,8 +128,7 @@ fn under_base(uri: &Uri) -> Option<Uri> {
 }
 
 fn elsewhere() -> Response {
-    (StatusCode::NOT_FOUND, format!("This console stands under {}/ (--base-path).\n", own("")))
-        .into_response()
+    (StatusCode::NOT_FOUND, format!("This console is under {}/ (--base-path).\n", own(""))).into_response()
 }
 
 fn too_many() -> Response {
@@ -147,10 +146,8 @@ pub async fn whole(request: Request) -> Result<Request, Response> {
             "The request was cut off, or is larger than any form here.\n",
         )
             .into_response()),
-        Err(_) => {
-            Err((StatusCode::REQUEST_TIMEOUT, "The rest of the request has not come in time.\n")
-                .into_response())
-        }
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "The rest of the request did not arrive in time.\n")
+            .into_response()),
     }
 }
 

@@ -117,8 +117,8 @@ impl JobVerb {
             Self::Cancel if state == "claimed" => Ok("cancelled; its worker loses it"),
             Self::Cancel => Ok("cancelled"),
             Self::Release if state == "claimed" => Ok("ready; its worker loses it"),
-            Self::Release => Err("nobody holds it"),
-            Self::Delete => Ok("forgotten, with its history"),
+            Self::Release => Err("no worker has it"),
+            Self::Delete => Ok("deleted, with its history"),
             Self::Update if ended => Err("it has ended"),
             Self::Update => Ok("changed"),
         }

@@ -9,7 +9,7 @@ use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{page, Record};
 use crate::failure::Failure;
-use crate::format::{board_address, count_link, name, number, paused, rate, size, span, STATES};
+use crate::format::{board_address, count_link, name, number, paused, rate, size, span, word, STATES};
 use crate::names::{address, shown};
 
 /// Rows of one table. A page never has more, whatever there is.
@@ -98,7 +98,7 @@ fn overview(board: &[u8], info: &Record) -> Markup {
         }
         ul.figures {
             @for state in STATES {
-                li { span.figure { (count_link(info.int(state), board, &[("state", state.as_bytes())])) } " " (queues::word(state)) }
+                li { span.figure { (count_link(info.int(state), board, &[("state", state.as_bytes())])) } " " (word(state)) }
             }
         }
         dl.facts.overview {

@@ -70,8 +70,8 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
         h2 { "Boards" }
         @if !found.whole {
             p.note {
-                "There are more keys than are looked at: these are boards found first, " (number(MOST_BOARDS as i64))
-                " at most. Open others by their name, or start the console with --board."
+                "The console looked at a part of the server's keys: these are the first boards that it found, at most "
+                (number(MOST_BOARDS as i64)) ". Open others by their name, or start the console with --board."
             }
         }
         @if told.is_empty() && odd.is_empty() && hidden == 0 {

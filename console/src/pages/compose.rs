@@ -12,7 +12,7 @@ use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{bytes, text, Record};
 use crate::failure::Failure;
-use crate::format::{board_address, job_link, name, size};
+use crate::format::{board_address, job_link, name, size, word};
 use crate::names::{address, hex, own, short, unhex};
 use crate::query::Query;
 
@@ -87,7 +87,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
                 @if !matches!(purpose, Purpose::Edit(..)) { (options(record)) }
                 button.primary { "Look at the command" }
                 @if let Purpose::Like(..) = purpose {
-                    p.note { "Copied is what a record says. Lease, timeout, retries and back-off of the first post are not in it: those of the queue count." }
+                    p.note { "The form shows what the job's record has. Lease, timeout, retries and back-off of its post are not in it: the settings of the queue count." }
                 }
             }
         }
@@ -231,11 +231,11 @@ fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Word
         Purpose::New | Purpose::Like(..) => ("Post", html! { p { "A new job:" } }),
         Purpose::Edit(id, record) if is_ended(record) => (
             "Requeue with this payload",
-            html! { p { (job_link(&board, id)) " is " (record.text("state")) ", and becomes ready with the new payload. Attempts and retries start afresh; what the command does not name stays." } },
+            html! { p { (job_link(&board, id)) " is " (word(&record.text("state"))) ", and becomes ready with the new payload. Attempts and retries start afresh; what the command does not name stays." } },
         ),
         Purpose::Edit(id, record) => (
             "Change the payload",
-            html! { p { (job_link(&board, id)) " is " (record.text("state")) ". " @if record.text("state") == "claimed" { "Its worker keeps the old payload." } } },
+            html! { p { (job_link(&board, id)) " is " (word(&record.text("state"))) ". " @if record.text("state") == "claimed" { "Its worker keeps the old payload." } } },
         ),
     };
     let back = match purpose {

@@ -281,9 +281,9 @@ async fn of_filters(
         p { "Dry run: " b #fits { @if whole { (number(count)) } @else { "more than " (number(count)) } } " jobs." }
         dl.facts { @for (field, value) in filters.fields() { dt { (field) } dd { (name(value)) } } }
         @if !held.is_empty() {
-            p { (held.len()) " are held back, because of others: " @for id in held.iter().take(20) { (job_link(board, &bytes(id))) " " } }
+            p { (held.len()) " stay as they are, because of other jobs: " @for id in held.iter().take(20) { (job_link(board, &bytes(id))) " " } }
         }
-        p.faint { "Jobs that come to pass the filters later are left alone. The work is done slice by slice, and can be stopped." }
+        p.faint { "Jobs that match only later stay as they are. The console takes 1,000 jobs at a time; you can stop it in between." }
     };
     Ok(Forecast::of_one((count > 0 || !whole).then_some(words), told))
 }
@@ -340,7 +340,7 @@ pub async fn post(cx: RequestContext, body: Bytes) -> Response {
 pub fn own_form(cx: &RequestContext, form: &Query) -> Result<(), Failure> {
     match form.bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
         true => Ok(()),
-        false => Err(Failure::Refused("This form is not of your session. Nothing was done.".into())),
+        false => Err(Failure::Refused("This form belongs to another session. Nothing was changed.".into())),
     }
 }
 

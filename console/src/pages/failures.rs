@@ -57,7 +57,7 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let fitting = one.as_ref().map(|alike| newest.iter().filter(|row| alike.holds(row)).count());
     parts.push(Part { id: "list", body: listed(cx, &board, one.as_ref(), fitting, list).await? });
     if one.is_none() && is_first {
-        parts.push(Part::new("kinds", "All that are kept, by kind", super::work::kinds(cx, &board).await)?);
+        parts.push(Part::new("kinds", "All failed jobs, by kind", super::work::kinds(cx, &board).await)?);
     }
     let head = html! {
         h1 { "Failed jobs of " (name(&board)) }
@@ -191,7 +191,7 @@ async fn listed(
             p.note { "Of the newest " (number(NEWEST as i64)) " failures of the board, newest first." }
             p.actions { (act_links(cx, board, alike, count)) }
         } @else { h2 { "Newest first" } }
-        @if rows.is_empty() { p { "None: no failed job is kept." } } @else {
+        @if rows.is_empty() { p { "There is no failed job." } } @else {
             form action=(own("/confirm")) {
                 (hidden("b", board))
                 ol.cards #jobs {

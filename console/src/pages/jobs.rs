@@ -12,7 +12,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{int, Record};
 use crate::failure::Failure;
 use crate::filters::{Filters, FLAGS, NAMED};
-use crate::format::{job_link, name, number, soon, state, STATES};
+use crate::format::{job_link, name, number, soon, state, word, STATES};
 use crate::grammar::written;
 use crate::names::{address, own, short, shown};
 
@@ -45,7 +45,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
         p #count {
             @if filters.since().is_some() { (number(listed.rows.len() as i64)) @if listed.next.is_some() { " so far, newest first." } @else { " jobs, newest first." } }
             @else if let Some(count) = count { (number(count)) " jobs" @if filters.is_empty() { ", ended ones included" } "." }
-            @else { "Not counted: that would need a look at each." }
+            @else { "Not counted: the server would have to look at each job." }
         }
         (table(cx, &board, &filters, &listed, count))
         (pages(cx, &board, &filters, &listed))
@@ -122,7 +122,7 @@ fn form(cx: &RequestContext, board: &[u8], filters: &Filters) -> Markup {
             fieldset {
                 legend { "State" }
                 @for state in STATES {
-                    label { input type="checkbox" name="state" value=(state) checked[filters.has("state", state.as_bytes())]; " " (state) }
+                    label { input type="checkbox" name="state" value=(state) checked[filters.has("state", state.as_bytes())]; " " (word(state)) }
                 }
             }
             div.fields {
@@ -155,7 +155,7 @@ fn table(
 ) -> Markup {
     html! {
         @if listed.rows.is_empty() {
-            p { @if listed.next.is_some() { "None so far. There are more to look at." } @else { "None." } }
+            p { @if listed.next.is_some() { "None so far. The next page looks further." } @else { "None." } }
         } @else {
             form action=(own("/confirm")) {
                 (hidden("b", board))

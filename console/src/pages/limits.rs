@@ -4,12 +4,11 @@ use futures_util::future::join;
 use maud::{html, Markup};
 
 use super::board::{next_page, rows};
-use super::queues::word;
 use super::{Part, View};
 use crate::app::RequestContext;
 use crate::connection::reply::Record;
 use crate::failure::Failure;
-use crate::format::{count_link, name, number, paused, span, when};
+use crate::format::{count_link, name, number, paused, span, when, word};
 use crate::names::{address, shown};
 
 pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
@@ -34,10 +33,10 @@ fn held_back(row: &Record) -> Markup {
         @if full { span.badge.paused { "full" } " " }
         @match row.int("dry") {
             0 => @if nothing { span.faint { "nothing" } },
-            -1 => { span.badge.paused { "no permits" } " without end" },
+            -1 => { span.badge.paused { "no permits" } ", and none will come" },
             at => { span.badge.paused { "no permits" } " until " (when(at)) },
         }
-        @if debt > 0 { ", it owes " (number(debt)) }
+        @if debt > 0 { ", debt " (number(debt)) }
     }
 }
 
@@ -51,7 +50,7 @@ pub async fn groups(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure
                     thead {
                         tr {
                             th scope="col" { "Group" } th scope="col" { "queue" }
-                            @for head in ["ready", "running", "scheduled", "failed", "weight", "at once", "rate"] { th.number scope="col" { (head) } }
+                            @for head in ["ready", "running", "scheduled", "failed", "weight", "concurrency", "rate"] { th.number scope="col" { (head) } }
                             th scope="col" { "limits" }
                             @if cx.may_write() { th scope="col" { "actions" } }
                         }
@@ -78,7 +77,7 @@ fn group_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
                 td.number data-label=(word(state)) { (count_link(row.int(state), board, &[("state", state.as_bytes()), here[1], here[2]])) }
             }
             td.number data-label="weight" { (row.int("weight")) @if row.int("ordered") == 1 { " ordered" } }
-            td.number data-label="at once" { @if row.int("concurrency") < 0 { "any" } @else { (number(row.int("concurrency"))) } }
+            td.number data-label="concurrency" { @if row.int("concurrency") < 0 { "any" } @else { (number(row.int("concurrency"))) } }
             td.number data-label="rate" { (permits(row)) }
             td data-label="limits" { (row.text("limits")) }
             @if cx.may_write() {
@@ -123,7 +122,7 @@ pub async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure
                     thead {
                         tr {
                             th scope="col" { "Limit" }
-                            @for head in ["queues", "running", "at once", "rate"] { th.number scope="col" { (head) } }
+                            @for head in ["queues", "running", "concurrency", "rate"] { th.number scope="col" { (head) } }
                             th scope="col" { "holds back" }
                             @if cx.may_write() { th scope="col" { "actions" } }
                         }
@@ -134,7 +133,7 @@ pub async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure
                                 th scope="row" { (name(&row.bytes("limit"))) }
                                 td.number data-label="queues" { (number(row.int("queues"))) }
                                 td.number data-label="running" { (number(row.int("claimed"))) }
-                                td.number data-label="at once" { @if row.int("concurrency") < 0 { "any" } @else { (number(row.int("concurrency"))) } }
+                                td.number data-label="concurrency" { @if row.int("concurrency") < 0 { "any" } @else { (number(row.int("concurrency"))) } }
                                 td.number data-label="rate" { (permits(row)) }
                                 td data-label="holds back" { (held_back(row)) }
                                 @if cx.may_write() {

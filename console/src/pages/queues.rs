@@ -9,7 +9,7 @@ use super::{Part, View};
 use crate::app::RequestContext;
 use crate::connection::reply::Record;
 use crate::failure::Failure;
-use crate::format::{board_address, count_link, name, number, paused, rate, STATES};
+use crate::format::{board_address, count_link, name, number, paused, rate, word, STATES};
 use crate::names::{address, shown};
 
 /// By what the queues can be sorted, beside their names.
@@ -20,7 +20,7 @@ const ORDERS: [(&str, &str); 4] = [
     ("oldest", "oldest ready job"),
 ];
 
-const HEADS: [&str; 5] = ["at once", "oldest", "in", "out", "empties in"];
+const HEADS: [&str; 5] = ["concurrency", "oldest", "in", "out", "empties in"];
 
 pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let board = cx.board()?;
@@ -106,15 +106,6 @@ fn table(cx: &RequestContext, board: &[u8], rows: &[Record]) -> Markup {
                 }
             }
         }
-    }
-}
-
-/// What people call a state.
-pub fn word(state: &str) -> &str {
-    if state == "claimed" {
-        "running"
-    } else {
-        state
     }
 }
 

@@ -80,8 +80,8 @@ fn plots(points: &[Point]) -> Markup {
         div.charts {
             (activity("Done and failed a minute", points).draw())
             (chart("Jobs", counts, false))
-            (chart("Wait before a claim, of the minute before", percentiles(points, |point| point.wait), true))
-            (chart("Run, of the minute before", percentiles(points, |point| point.run), true))
+            (chart("Wait before a claim, over one minute", percentiles(points, |point| point.wait), true))
+            (chart("Run time, over one minute", percentiles(points, |point| point.run), true))
         }
     }
 }

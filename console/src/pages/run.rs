@@ -17,7 +17,7 @@ use crate::query::Query;
 
 fn run(cx: &RequestContext) -> Result<Arc<Run>, Failure> {
     let id = cx.query.number("run").and_then(|id| usize::try_from(id).ok()).unwrap_or(0);
-    let gone = || Failure::NotFound("That work is not known any more.".into());
+    let gone = || Failure::NotFound("The console no longer knows this action.".into());
     cx.session.runs.get(id).ok_or_else(gone)
 }
 
@@ -31,10 +31,10 @@ pub fn view(cx: &RequestContext) -> Result<View, Failure> {
             @if let Some(failure) = &progress.failure { span.refused { (failure.title()) ": " (failure.text()) } }
             @else if progress.stopped { span #outcome { "Stopped." } }
             @else if progress.ended { span #outcome { "All done." } }
-            @else { progress aria-label="at work" {} }
+            @else { progress aria-label="working" {} }
         }
         @if progress.held_count > 0 {
-            p { (progress.held_count) " were held back, because of others: " @for id in &progress.held { bdi.name { (id) } " " } }
+            p { (progress.held_count) " stay as they are, because of other jobs: " @for id in &progress.held { bdi.name { (id) } " " } }
         }
         @if !progress.ended {
             form method="post" action={ (own("/stop")) "?" (query) } { (secret(&cx.session)) button { "Stop" } }
@@ -55,7 +55,8 @@ pub fn view(cx: &RequestContext) -> Result<View, Failure> {
 
 pub async fn stop(cx: RequestContext, body: Bytes) -> Response {
     if !Query::read(&body).bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
-        return cx.fail(&Failure::Refused("This form is not of your session. Nothing was done.".into()));
+        return cx
+            .fail(&Failure::Refused("This form belongs to another session. Nothing was changed.".into()));
     }
     match run(&cx) {
         Ok(run) => {

@@ -67,7 +67,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
                 label { (field) " " input name=(field) value=(shown(cx.query.bytes(field).unwrap_or_default())); }
             }
             button { "Show" }
-            span.faint { "A group goes with its queue; * stands for all groups without their own." }
+            span.faint { "A group needs its queue; * is all groups without settings of their own." }
         }
     };
     let body = html! {
@@ -117,7 +117,7 @@ fn table(cx: &RequestContext, board: &[u8], settings: &Record) -> Markup {
         div.wide {
             table.stacked {
                 caption.unseen { "Settings in force" }
-                thead { tr { th scope="col" { "Setting" } th scope="col" { "value" } th scope="col" { "that is" } th scope="col" { "set by" } th scope="col" { "meaning" } } }
+                thead { tr { th scope="col" { "Setting" } th scope="col" { "value" } th scope="col" { "in words" } th scope="col" { "set by" } th scope="col" { "meaning" } } }
                 @for (heading, known) in grouped(settings) {
                 tbody {
                     tr.heading { th colspan="5" scope="rowgroup" { (heading) } }
@@ -130,7 +130,7 @@ fn table(cx: &RequestContext, board: &[u8], settings: &Record) -> Markup {
                                     input name={ "s." (setting) } value=(shown) data-was=(shown) aria-label=(setting) autocomplete="off";
                                 } @else { (shown) }
                             }
-                            td.faint data-label="that is" { (plain(&setting, &shown)) }
+                            td.faint data-label="in words" { (plain(&setting, &shown)) }
                             td data-label="set by" {
                                 span.origin.(if source == "default" { "faint" } else { "own" }) { (source) }
                                 @if cx.may_write() && source == own { " " a href=(reset(&setting)) aria-label={ "Reset " (setting) } { "reset" } }
@@ -201,7 +201,7 @@ pub async fn forecast(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failu
                     tr {
                         th scope="row" { (shown(setting.as_bytes())) }
                         td { (old) span.faint { " (" (source) ")" } }
-                        td { @match new { Some(new) => (new), None => "what stands behind it" } }
+                        td { @match new { Some(new) => (new), None => "the value that counts without it" } }
                     }
                 }
             }

@@ -20,7 +20,7 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
             setting(
                 "cancel-grace",
                 "ms",
-                "how long a worker may go on after a cancel was requested; -1: as long as its claim holds",
+                "how long a worker may continue after a request to cancel; -1: as long as its claim holds",
             ),
             setting("session-grace", "ms", "how long a worker whose connection has closed may come back"),
             setting("timeout", "ms", "how long one run may take; -1: no limit"),
@@ -35,9 +35,9 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
             setting(
                 "lapse-delay",
                 "ms",
-                "the wait after a lost lease; each further one doubles; 0: the job is ready at once",
+                "the wait after a lost lease, doubled each time; 0: the job is ready at once",
             ),
-            setting("backoff-base", "ms", "the wait before the first retry; each further one doubles"),
+            setting("backoff-base", "ms", "the wait before the first retry, doubled for each further one"),
             setting("backoff-max", "ms", "the longest wait before a retry"),
             setting("jitter", "%", "by how many percent that wait varies"),
             setting(
@@ -83,7 +83,7 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
     (
         "Bounds",
         &[
-            setting("max-jobs", "", "how many jobs that have not ended there may be; -1: any number"),
+            setting("max-jobs", "", "how many jobs that have not ended there can be; -1: any number"),
             setting("max-bytes", "bytes", "how many bytes all records may have; -1: any number"),
             setting("max-queues", "", "how many queues there may be"),
             setting(
@@ -101,7 +101,7 @@ pub const GROUPS: [(&str, &[Setting]); 6] = [
     (
         "Workers and events",
         &[
-            setting("ownerless", "", "1: `*` as worker is whoever holds a job"),
+            setting("ownerless", "", "1: the worker `*` may end any job"),
             setting(
                 "events",
                 "",

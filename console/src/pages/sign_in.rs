@@ -102,7 +102,8 @@ async fn attempt(app: Arc<App>, user: String, password: String, is_exposed: bool
 
 pub async fn sign_out(cx: RequestContext, body: Bytes) -> Response {
     if !Query::read(&body).bytes("csrf").is_some_and(|csrf| cx.session.owns(csrf)) {
-        return cx.fail(&Failure::Refused("This form is not of your session. Nothing was done.".into()));
+        return cx
+            .fail(&Failure::Refused("This form belongs to another session. Nothing was changed.".into()));
     }
     cx.app.sign_out(&cx.session);
     ([(header::SET_COOKIE, cx.app.set_cookie(""))], Redirect::to(&own("/sign-in"))).into_response()
@@ -126,7 +127,7 @@ fn form(app: &App, headers: &HeaderMap, to: &str, status: StatusCode, refusal: O
             label { "User " input name="user" autocomplete="username" value="default" required; }
             label { "Password " input type="password" name="password" autocomplete="current-password" autofocus; }
             button { "Sign in" }
-            p.faint { "Signed in already, and came by a link from elsewhere? " a href=(to) { "Go on" } }
+            p.faint { "Signed in already, and came by a link from elsewhere? " a href=(to) { "Continue" } }
         }
     };
     bare_page(app, headers, status, "Sign in", &body)

@@ -141,7 +141,7 @@ fn today(day: &Record) -> Markup {
     html! {
         h2 { "Today, " (day.text("day")) " UTC" }
         div.charts {
-            @for (what, title) in [("wait", "Wait before a claim"), ("run", "Run"), ("lateness", "By how much time was late")] {
+            @for (what, title) in [("wait", "Wait before a claim"), ("run", "Run"), ("lateness", "Timer lag")] {
                 (histogram(title, &day.record(what)))
             }
         }
@@ -173,7 +173,7 @@ fn histogram(title: &str, told: &Record) -> Markup {
                 }
                 p.faint {
                     (number(told.int("count"))) " in all; 50 % " (span(told.int("p50"))) ", 95 % " (span(told.int("p95")))
-                    ", 99 % " (span(told.int("p99"))) ", most " (span(told.int("max")))
+                    ", 99 % " (span(told.int("p99"))) ", longest " (span(told.int("max")))
                 }
             }
         }
@@ -202,8 +202,8 @@ fn steps(bins: &Bins) -> Vec<(i64, i64)> {
 
 fn table(days: &[Record]) -> Markup {
     html! {
-        h2 { "In numbers" }
-        div.wide tabindex="0" role="region" aria-label="Day by day, in numbers" {
+        h2 { "As a table" }
+        div.wide tabindex="0" role="region" aria-label="Day by day, as a table" {
             table {
                 caption.unseen { "Counts, and percentiles of wait and run, by day" }
                 thead {

@@ -99,7 +99,7 @@ const HEADS: [&str; 10] = [
     "all jobs",
     "ready",
     "running",
-    "done",
+    "complete",
     "failed",
     "done a minute",
     "wait 50 %",

@@ -56,7 +56,7 @@ pub async fn kinds(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure>
     let all = kinds.len();
     kinds.truncate(ROWS);
     Ok(html! {
-        @if kinds.is_empty() { p { "No failed job is kept." } } @else {
+        @if kinds.is_empty() { p { "There is no failed job." } } @else {
             @if all > ROWS { p.note { "The " (ROWS) " most frequent of " (number(all as i64)) "." } }
             table {
                 caption.unseen { "Failed jobs that are kept, by kind" }

@@ -264,7 +264,7 @@ def test_a_limit_that_owes_is_paused_and_resumed(page: Page, writing: Console, b
     page.goto(writing.at("/limits", b=board.key))
     tokens = row(page, "tokens", "#limits")
     expect(tokens).to_contain_text("no permits until 20")
-    expect(tokens).to_contain_text("it owes 50")
+    expect(tokens).to_contain_text("debt 50")
     page.locator("#limits").get_by_role("link", name="pause").click()
     expect(page.locator("#command")).to_contain_text(f"JOB.PAUSE {board.key} LIMIT tokens")
     assert not board.limits()["tokens"].get("paused")

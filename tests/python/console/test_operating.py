@@ -66,7 +66,13 @@ def test_types_of_jobs(page: Page, reading: Console, board: Board):
     page.goto(reading.at("/types", b=board.key))
     mail = row(page, "mail")
     expect(page.locator("#types")).to_contain_text("A sample: the newest 500 jobs")
-    for head, text in [("all jobs", "6"), ("running", "1"), ("done", "4"), ("failed", "1"), ("ready", "0")]:
+    for head, text in [
+        ("all jobs", "6"),
+        ("running", "1"),
+        ("complete", "4"),
+        ("failed", "1"),
+        ("ready", "0"),
+    ]:
         expect(mail.locator(f"td[data-label='{head}']")).to_have_text(text)
     expect(mail.locator("td[data-label='run 95 %']")).to_contain_text("s")
     expect(row(page, "without a name").locator("td[data-label=ready]")).to_have_text("1")
@@ -137,10 +143,10 @@ def test_settings_have_groups_units_and_origins(page: Page, reading: Console, bo
     board.set(lease=90_000, max_bytes=1 << 20)
     page.goto(reading.at("/settings", b=board.key))
     lease = row(page, "lease")
-    expect(lease.locator("td[data-label='that is']")).to_have_text("1 min 30 s")
+    expect(lease.locator("td[data-label='in words']")).to_have_text("1 min 30 s")
     expect(lease.locator("td[data-label='set by']")).to_contain_text("board")
-    expect(row(page, "max-bytes").locator("td[data-label='that is']")).to_have_text("1.0 MiB")
-    expect(row(page, "timeout").locator("td[data-label='that is']")).to_have_text("no limit")
+    expect(row(page, "max-bytes").locator("td[data-label='in words']")).to_have_text("1.0 MiB")
+    expect(row(page, "timeout").locator("td[data-label='in words']")).to_have_text("no limit")
     expect(row(page, "retries").locator("td[data-label='set by']")).to_contain_text("default")
     headings = page.locator("tr.heading").all_inner_texts()
     assert headings[:2] == ["Leases and time", "Retries"] and "Others" not in headings

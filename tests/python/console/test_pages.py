@@ -131,10 +131,10 @@ def test_a_job_with_its_whole_record(page: Page, reading: Console, board: Board)
     board.heartbeat("w1", "j", token=token, progress=33, stage="half way", log="a line")
     page.goto(reading.at("/job", b=board.key, id="j"))
     record = page.locator("#record")
-    for text in ["claimed", "mail", "acme", "because", "w1", str(token)]:
+    for text in ["running", "mail", "acme", "because", "w1", str(token)]:
         expect(record).to_contain_text(text)
     now = page.locator("#now .state-line")
-    for text in ["claimed", "33 %", "half way"]:
+    for text in ["running", "33 %", "half way"]:
         expect(now).to_contain_text(text)
     expect(page.locator("#explain")).to_contain_text("It runs: w1 holds it until 20")
     for event in ["posted", "claimed", "log"]:
@@ -173,7 +173,7 @@ def test_a_run_along_one_line_of_time(page: Page, reading: Console, board: Board
     expect(rows.nth(1).locator("rect.mark")).to_have_count(1)
     expect(rows.nth(4)).to_contain_text("running")
     board.claim_one("w3", id="c")
-    expect(rows.nth(5)).to_contain_text("claimed")
+    expect(rows.nth(5)).to_contain_text("running")
     board.consume("w2", "p", token=token, result="x")
     expect(rows.nth(4)).to_contain_text("complete")
     starts = begins(rows)[:5]

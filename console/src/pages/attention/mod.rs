@@ -58,7 +58,7 @@ pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<
     if refused {
         needs.push(Need {
             weight: 0,
-            text: html! { "The server did not answer all that this list asks: something may be missing here" },
+            text: html! { "The server refused a part of what this list needs: something may be missing here" },
             to: board_address("/board", board),
             link: "Board",
         });

@@ -33,7 +33,7 @@ fn signals(cx: &RequestContext, board: &[u8], id: &[u8], wait: &Record) -> Marku
             @if wait.int("any") == 1 && missing.len() > 1 { "One of them is enough. " }
             "Since " (at(wait.int("since")))
             @if wait.has("until") { ", until " (at(wait.int("until"))) "; then " (then) "." }
-            @else { ", without end." }
+            @else { ", with no time limit." }
         }
         ul {
             @for signal in missing.iter().map(bytes) {

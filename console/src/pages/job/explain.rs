@@ -7,7 +7,7 @@ use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{bytes, int, records, text, Record};
 use crate::failure::Failure;
-use crate::format::{job_link, span, when};
+use crate::format::{job_link, span, when, word};
 
 /// Times in the reasons of JOB.EXPLAIN.
 const MOMENTS: [&str; 9] = ["due", "until", "at", "since", "ended", "kept", "claimed", "deadline", "rest"];
@@ -27,7 +27,7 @@ pub async fn draw(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Option
     let Some(told) = Record::read(cx.ask(board, command).await?) else { return Ok(None) };
     let reasons = records(told.get("reasons").cloned().unwrap_or(Value::Nil));
     Ok(Some(html! {
-        @if told.int("claimable") == 1 { p { span.badge.ready { "a claim of it takes it now" } } }
+        @if told.int("claimable") == 1 { p { span.badge.ready { "a worker can claim it now" } } }
         ol.reasons {
             @for reason in &reasons {
                 li {
@@ -37,7 +37,13 @@ pub async fn draw(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Option
             }
         }
         @if told.has("waiting") {
-            p.faint { (told.int("waiting")) " blocked claims wait for a job of its queue." }
+            p.faint {
+                @match told.int("waiting") {
+                    0 => "No claim waits for a job of its queue.",
+                    1 => "1 claim waits for a job of its queue.",
+                    waiting => { (waiting) " claims wait for a job of its queue." },
+                }
+            }
         }
     }))
 }
@@ -70,7 +76,7 @@ fn reason_facts(board: &[u8], reason: &Record) -> Markup {
                                 @match int(value) { Some(-1) => "without end", Some(at) => (when(at)), None => "" }
                             },
                             "jobs" | "holders" => @for other in records(value.clone()) {
-                                span.pair { (job_link(board, &other.bytes("id"))) " " (other.text("state")) " " (other.text("worker")) } " "
+                                span.pair { (job_link(board, &other.bytes("id"))) " " (word(&other.text("state"))) " " (other.text("worker")) } " "
                             },
                             "id" => (job_link(board, &bytes(value))),
                             "rate-period" => (span(int(value).unwrap_or(0))),

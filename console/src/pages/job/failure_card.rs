@@ -28,7 +28,7 @@ pub fn draw(board: &[u8], record: &Record, entries: &[Record]) -> Option<Markup>
             h2 { span.kind { (name(&kind)) } @if !headline.is_empty() { ": " bdi { (crate::names::shown(headline.as_bytes())) } } }
             p.faint {
                 (crate::pages::failures::tries(record.int("attempt")))
-                @if !record.has("ended") { @match record.int("left") { -1 => ", retries without end", 0 => ", no retry left", left => { ", " (left) " retries left" } } }
+                @if !record.has("ended") { @match record.int("left") { -1 => ", no limit of retries", 0 => ", no retry left", left => { ", " (left) " retries left" } } }
                 @if record.has("previous") { ", last by " (name(&record.bytes("previous"))) }
                 @if let Some(at) = at { ", " (when(at)) }
                 @if record.text("state") == "failed" {

@@ -9,7 +9,7 @@ use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{bytes, list, page, records, Record};
 use crate::failure::Failure;
-use crate::format::{job_link, number, state};
+use crate::format::{job_link, number, state, word};
 use crate::names::{address, short, shown};
 
 /// No more jobs are drawn.
@@ -192,7 +192,7 @@ fn picture(board: &[u8], of: &[u8], net: &Net) -> Markup {
                 }
             }
         }
-        p.faint.legend { span.key.waits { "waits for" } " " span.key.part { "is a part of" } }
+        p.faint.legend { span.key.waits { "waits for" } " " span.key.part { "is a child of" } }
     }
 }
 
@@ -211,8 +211,9 @@ fn arrow(from: (f64, f64), to: (f64, f64), bond: Bond) -> Markup {
 }
 
 fn node(board: &[u8], id: &[u8], record: Option<&Record>, at: (f64, f64), here: bool) -> Markup {
-    let word = record.map_or("gone".to_owned(), |record| record.text("state"));
-    let class = format!("node {word}{}", if here { " here" } else { "" });
+    let state = record.map_or(String::new(), |record| record.text("state"));
+    let word = if state.is_empty() { "no record" } else { word(&state) };
+    let class = format!("node {state}{}", if here { " here" } else { "" });
     let told = format!("{}, {word}", shown(id));
     html! {
         a class=(class) href=(address("/job", &[("b", board), ("id", id)])) aria-label=(told) {
@@ -248,12 +249,12 @@ fn table(board: &[u8], net: &Net) -> Markup {
     let of = |at: usize| &net.nodes[at].0;
     html! {
         table {
-            thead { tr { th scope="col" { "Job" } th scope="col" { "state" } th scope="col" { "waits for" } th scope="col" { "is a part of" } } }
+            thead { tr { th scope="col" { "Job" } th scope="col" { "state" } th scope="col" { "waits for" } th scope="col" { "is a child of" } } }
             tbody {
                 @for (at, (id, record)) in net.nodes.iter().enumerate() {
                     tr {
                         th scope="row" { (job_link(board, id)) }
-                        td { (state(&record.as_ref().map_or("gone".into(), |record| record.text("state")))) }
+                        td { (state(&record.as_ref().map_or("no record".into(), |record| record.text("state")))) }
                         td { @for (from, to, bond) in &net.edges { @if *to == at && *bond == Bond::Waits { (job_link(board, of(*from))) " " } } }
                         td { @for (from, to, bond) in &net.edges { @if *from == at && *bond == Bond::Part { (job_link(board, of(*to))) " " } } }
                     }

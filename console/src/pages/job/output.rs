@@ -74,7 +74,7 @@ impl Output {
                 p.faint {
                     "Written by attempt " (self.attempt) "."
                     @if self.before > 0 { " " (size(self.before as i64)) " before it." }
-                    @if self.missed > 0 { " " (self.missed) " earlier chunks are no longer there." }
+                    @if self.missed > 0 { " The server no longer has " (self.missed) " earlier chunks." }
                 }
             }
         }

@@ -279,7 +279,7 @@ fn waits(since: &str, is_open: bool) -> &'static str {
         ("children", true) => "Waits for its children",
         ("children", false) => "Its children, and the queue",
         ("signalled", _) => "After a signal",
-        ("await-timeout", _) => "After the time for signals",
+        ("await-timeout", _) => "After the wait for signals timed out",
         ("lapsed" | "abandoned" | "released" | "requeued" | "advanced", _) => "In the queue again",
         (_, true) => "Waiting for",
         _ => "In the queue",
@@ -299,7 +299,8 @@ fn draw_child(scale: &Scale, board: &[u8], child: &Record, until: i64) -> Markup
         (scale.bar("waiting", child.int("posted"), began.unwrap_or(until)))
         @if let Some(began) = began { (scale.bar(class, began, until)) }
     };
-    drawn(scale, "child", text, &format!("child {}, {word}", shown(&child.bytes("id"))), &bars)
+    let told = format!("child {}, {}", shown(&child.bytes("id")), crate::format::word(&word));
+    drawn(scale, "child", text, &told, &bars)
 }
 
 #[cfg(test)]
