@@ -62,7 +62,7 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let info = info.ok_or_else(|| Failure::NotFound("There is no board of that name.".into()))?;
     let (trend, needs) =
         join(super::recent::draw(cx, &board, None, &info), attention::of(cx, &board, &info)).await;
-    let needs = html! { h2 { "What needs you" } (attention::draw(&[(&board, needs?)], false)) };
+    let needs = html! { h2 { "What needs you" } (attention::draw(cx, &[(&board, needs?)], false)) };
     let mut parts = vec![
         Part { id: "overview", body: overview(&board, &info) },
         Part { id: "needs", body: needs },

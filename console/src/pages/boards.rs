@@ -90,7 +90,7 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
         let server = memory.iter().flat_map(attention::of_server).collect();
         let boards = told.iter_mut().map(|row| (row.board, std::mem::take(&mut row.needs)));
         let needs: Vec<(&[u8], Vec<Need>)> = [(&b""[..], server)].into_iter().chain(boards).collect();
-        list = html! { h2 { "What needs you" } (attention::draw(&needs, true)) };
+        list = html! { h2 { "What needs you" } (attention::draw(cx, &needs, true)) };
     }
     let parts = vec![
         Part { id: "activity", body: lines },

@@ -360,6 +360,56 @@ def test_bytes_near_their_bound(page: Page, reading: Console, board: Board):
     expect(page.get_by_role("heading", level=1)).to_contain_text("Settings of")
 
 
+def test_who_may_act_does_it_from_the_list(page: Page, reading: Console, writing: Console, board: Board):
+    """Each with its dry run first; who only reads has no buttons."""
+    board.set(queue="mails", dead_queue="unsent")
+    fail_some(board, 2, "IOError")
+    fail_some(board, 3, "SMTPError", queue="mails")
+    board.post(queue="late")
+    board.pause(queue="late")
+    board.call("POST", "x", "ID", "gate", "AWAIT", 1, "approved")
+    page.goto(reading.at("/", q=board.key))
+    expect(needs(page)).to_have_count(5)
+    expect(needs(page).locator(".button")).to_have_count(0)
+
+    def act(text: str, button: str, shown: str) -> None:
+        page.goto(writing.at("/", q=board.key))
+        needs(page).filter(has_text=text).get_by_role("link", name=re.compile(f"^{button} ")).click()
+        expect(page.locator("#fits")).to_have_text(shown)
+        page.get_by_role("button", name=button).click()
+
+    act("The queue late is paused", "Resume", "1 ready")
+    expect(page.locator("#overview")).to_contain_text("Not paused")
+    assert board.queues()["late"]["paused"] == 0
+    act("IOError", "Requeue", "2 of 2")
+    expect(page.get_by_role("status")).to_have_text("Requeue: 2 done.")
+    assert board.count(state="ready", queue="default") == 2
+    act("dead jobs wait", "Send back", "3")
+    expect(page.locator("#outcome")).to_have_text("All done.")
+    assert board.count(state="ready", queue="mails") == 3
+    board.pause()
+    act("The board is paused", "Resume", "6 ready")
+    expect(page.locator("#overview")).to_contain_text("Not paused")
+    page.goto(writing.at("/", q=board.key))
+    needs(page).filter(has_text="approved").get_by_role("link", name="Job", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Job gate")
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_visible()
+
+
+def test_a_phone_shows_first_what_needs_a_person(browser, reading: Console, board: Board):
+    """Find stands in the header beside the name; the forms come last."""
+    board.post()
+    with browser.new_context(viewport={"width": 390, "height": 800}) as context:
+        page = context.new_page()
+        page.goto(reading.at("/", q=board.key))
+        order = ["h1", "#needs", "#activity", "#boards", ".bar"]
+        tops = [page.locator(f"main > {one}").bounding_box()["y"] for one in order]
+        assert tops == sorted(tops) and tops[1] < 200, tops
+        page.goto(reading.at("/board", b=board.key))
+        box = page.locator(".banner .find input[type=search]").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390, box
+
+
 def test_the_memory_of_the_server(page: Page, consoles, fresh_server):
     """Near its bound, and with a policy that deletes boards."""
     server: Server = fresh_server()

@@ -117,7 +117,7 @@ pub async fn needs(
             let count = now.get(&key).copied().unwrap_or_default();
             let then = earlier.get(&key).copied().unwrap_or_default();
             let grows = count.pace > then.pace;
-            Need {
+            let need = Need {
                 weight: if grows { 1 << 20 } else { 1 << 10 } + count.jobs as i64,
                 text: html! {
                     (said(&group.alike, &group.rows[0].bytes("message"))) " – "
@@ -128,6 +128,20 @@ pub async fn needs(
                 },
                 to: address_of(board, &group.alike, count, dead),
                 link: if count.dead == count.jobs { "Jobs" } else { "Failed jobs" },
+                act: None,
+            };
+            // Dead jobs are sent back from their queue.
+            match (count.dead == count.jobs, &group.alike.pattern) {
+                (false, Some(pattern)) => {
+                    let fields = [
+                        ("b", board),
+                        ("verb", &b"requeue"[..]),
+                        ("kind", &group.alike.kind),
+                        ("alike", pattern.as_bytes()),
+                    ];
+                    need.with_act("Requeue", &group.alike.kind, &fields)
+                }
+                _ => need,
             }
         })
         .collect())

@@ -40,6 +40,22 @@ pub struct Need {
     pub text: Markup,
     pub to: String,
     pub link: &'static str,
+    pub act: Option<Act>,
+}
+
+/// What a reader who may act can do about it: an action that is shown before it is done.
+pub struct Act {
+    pub to: String,
+    pub text: &'static str,
+    /// What it is about, for those who hear the page.
+    pub about: Vec<u8>,
+}
+
+impl Need {
+    /// With an action: fields of the address that asks about it.
+    fn with_act(self, text: &'static str, about: &[u8], fields: &[(&str, &[u8])]) -> Self {
+        Self { act: Some(Act { to: address("/confirm", fields), text, about: about.to_vec() }), ..self }
+    }
 }
 
 /// What a board needs a person for.
@@ -61,6 +77,7 @@ pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<
             text: html! { "The server refused a part of what this list needs: something may be missing here" },
             to: board_address("/board", board),
             link: "Board",
+            act: None,
         });
     }
     needs.sort_by_key(|need| std::cmp::Reverse(need.weight));
@@ -87,15 +104,18 @@ fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
             text: html! { "This copy of the board is broken: a change of the replication stream was missing" },
             to: board_address("/board", board),
             link: "Board",
+            act: None,
         });
     }
     if info.int("paused") != 0 {
-        needs.push(Need {
+        let need = Need {
             weight: 1 << 50,
             text: html! { "The board is paused" (until(info.int("paused"))) },
             to: board_address("/board", board),
             link: "Board",
-        });
+            act: None,
+        };
+        needs.push(need.with_act("Resume", board, &[("b", board), ("verb", b"resume")]));
     }
     let late = ["lease-lateness-p99", "due-lateness-p99", "fire-lateness-p99"];
     let lag = late.iter().map(|field| info.int(field)).max().unwrap_or(0);
@@ -105,6 +125,7 @@ fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
             text: html! { "Timer lag: today the server handled 1 % of deadlines " (span(lag)) " late or later" },
             to: board_address("/stats", board),
             link: "Statistics",
+            act: None,
         });
     }
     needs
@@ -119,32 +140,39 @@ async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Found {
     if info.int("blocked") == 0 {
         return Ok(Vec::new());
     }
-    let mut found: BTreeMap<Vec<u8>, (i64, i64)> = BTreeMap::new();
+    // How many jobs, the oldest wait, and the first of the jobs.
+    let mut found: BTreeMap<Vec<u8>, (i64, i64, Vec<u8>)> = BTreeMap::new();
     let (mut cursor, mut looked) = (Some(b"0".to_vec()), 0);
     for _ in 0..WAITING_PAGES {
         let Some(from) = cursor.take() else { break };
         let mut command = board_command("LIST", board);
         command.arg("STATE").arg("blocked").arg("CURSOR").arg(&from).arg("COUNT").arg(WAITING);
-        command.arg("FIELDS").arg(1).arg("awaits");
+        command.arg("FIELDS").arg(2).arg("id").arg("awaits");
         let (next, rows) = page(cx.ask_shared(board, command).await?);
         looked += rows.len() as i64;
-        for wait in rows.iter().filter(|row| row.has("awaits")).map(|row| row.record("awaits")) {
+        for row in rows.iter().filter(|row| row.has("awaits")) {
+            let wait = row.record("awaits");
             let since = wait.int("since");
             for signal in wait.list("missing").iter().map(bytes) {
-                let (count, oldest) = found.entry(signal).or_insert((0, since));
+                let (count, oldest, _) = found.entry(signal).or_insert_with(|| (0, since, row.bytes("id")));
                 (*count, *oldest) = (*count + 1, since.min(*oldest));
             }
         }
         cursor = next;
     }
-    let need = |(signal, (count, oldest)): (Vec<u8>, (i64, i64))| Need {
+    let whole = cursor.is_none();
+    let need = |(signal, (count, oldest, first)): (Vec<u8>, (i64, i64, Vec<u8>))| Need {
         weight: (1 << 22) + count,
         text: html! {
-            @if cursor.is_some() { "At least " } (number(count)) @if count == 1 { " job waits" } @else { " jobs wait" }
+            @if !whole { "At least " } (number(count)) @if count == 1 { " job waits" } @else { " jobs wait" }
             " for the signal " (name(&signal)) ", the oldest since " (at(oldest))
         },
-        to: jobs_address(board, &[("awaits", &signal)]),
-        link: "Jobs",
+        to: match count == 1 && whole {
+            true => address("/job", &[("b", board), ("id", &first)]),
+            false => jobs_address(board, &[("awaits", &signal)]),
+        },
+        link: if count == 1 && whole { "Job" } else { "Jobs" },
+        act: None,
     };
     let mut needs: Vec<Need> = found.into_iter().map(need).collect();
     if cursor.is_some() {
@@ -156,6 +184,7 @@ async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Found {
             },
             to: jobs_address(board, &[("state", b"blocked")]),
             link: "Jobs",
+            act: None,
         });
     }
     Ok(needs)
@@ -178,6 +207,7 @@ async fn near(cx: &RequestContext, board: &[u8], info: &Record) -> Found {
                 text: html! { (shown(used)) " of " (shown(bound)) " that " (setting) " allows: the server refuses posts above it" },
                 to: board_address("/settings", board),
                 link: "Settings",
+                act: None,
             });
         }
     }
@@ -191,7 +221,7 @@ fn is_near(used: i64, bound: i64) -> bool {
 /// What a server needs a person for, whichever boards it has.
 pub fn of_server(memory: &Memory) -> Vec<Need> {
     let mut needs = Vec::new();
-    let mut add = |weight, text| needs.push(Need { weight, text, to: String::new(), link: "" });
+    let mut add = |weight, text| needs.push(Need { weight, text, to: String::new(), link: "", act: None });
     if memory.most > 0 && is_near(memory.used, memory.most) {
         let text = html! {
             "The server" (memory.node()) " uses " (size(memory.used)) " of " (size(memory.most))
@@ -209,8 +239,8 @@ pub fn of_server(memory: &Memory) -> Vec<Need> {
     needs
 }
 
-/// The list: of one board, or with `names` the first of several boards.
-pub fn draw(needs: &[(&[u8], Vec<Need>)], names: bool) -> Markup {
+/// The list: of one board, or with `names` the first of several boards. Who may act finds the actions in it.
+pub fn draw(cx: &RequestContext, needs: &[(&[u8], Vec<Need>)], names: bool) -> Markup {
     let most = if names { MOST } else { ROWS };
     let more = needs.iter().map(|(_, needs)| needs.len().saturating_sub(most)).sum::<usize>();
     html! {
@@ -223,6 +253,9 @@ pub fn draw(needs: &[(&[u8], Vec<Need>)], names: bool) -> Markup {
                             @else if names { a.where href=(address("/board", &[("b", board)])) { (name(board)) } " " }
                             span { (need.text) } " "
                             @if !need.to.is_empty() { a href=(need.to) { (need.link) } }
+                            @if let Some(act) = need.act.as_ref().filter(|_| cx.may_write()) {
+                                " " a.button href=(act.to) { (act.text) span.unseen { " " (name(&act.about)) } }
+                            }
                         }
                     }
                 }

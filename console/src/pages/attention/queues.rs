@@ -9,6 +9,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{page, Record};
 use crate::failure::Failure;
 use crate::format::{jobs_address, name, number, span};
+use crate::names::address;
 
 /// Queues that are looked at.
 const QUEUES: usize = 1000;
@@ -80,7 +81,10 @@ pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -
         if row.int("paused") != 0 {
             if info.int("paused") == 0 {
                 let text = html! { "The queue " (name(&queue)) " is paused" (until(row.int("paused"))) ", " (number(ready)) " ready" };
-                needs.push(Need { weight: 1 << 40, text, to, link: "Jobs" });
+                let to = address("/queues", &[("b", board), ("name", &queue)]);
+                let need = Need { weight: 1 << 40, text, to, link: "Queue", act: None };
+                let resume = [("b", board), ("verb", &b"resume"[..]), ("queue", &queue)];
+                needs.push(need.with_act("Resume", &queue, &resume));
             }
         } else if let Some(dead) = dead.filter(|_| is_idle(row)) {
             let count = dead.jobs.len() as i64;
@@ -89,12 +93,20 @@ pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -
                 (number(count)) @if count == 1 { " dead job waits" } @else { " dead jobs wait" }
                 " in the queue " (name(&queue)) ": " (number(ready)) " ready, the oldest for " (span(row.int("oldest")))
             };
-            needs.push(Need { weight: (1 << 25) + ready, text, to, link: "Jobs" });
+            let need = Need { weight: (1 << 25) + ready, text, to, link: "Jobs", act: None };
+            let back = [
+                ("b", board),
+                ("verb", &b"return"[..]),
+                ("where", b"1"),
+                ("state", b"ready"),
+                ("queue", &queue),
+            ];
+            needs.push(need.with_act("Send back", &queue, &back));
         } else if is_unserved(row) {
             let text = html! {
                 "No worker takes jobs of the queue " (name(&queue)) ": " (number(ready)) " ready, the oldest for " (span(row.int("oldest")))
             };
-            needs.push(Need { weight: (1 << 30) + ready, text, to, link: "Jobs" });
+            needs.push(Need { weight: (1 << 30) + ready, text, to, link: "Jobs", act: None });
         }
     }
     needs
