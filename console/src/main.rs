@@ -24,6 +24,7 @@ mod assets;
 mod audit;
 mod chart;
 mod connection;
+mod course;
 mod failure;
 mod filters;
 mod format;

@@ -8,6 +8,7 @@ use crate::alike::{self, Alike, Group, NEWEST};
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{page, Record};
+use crate::course;
 use crate::failure::Failure;
 use crate::format::{board_address, job_link, name, number, soon};
 use crate::names::{address, own, short, shown};
@@ -127,6 +128,10 @@ fn act_links(cx: &RequestContext, board: &[u8], alike: &Alike, count: usize) -> 
 }
 
 fn table_of_groups(cx: &RequestContext, board: &[u8], groups: &[Group], all: usize, whole: bool) -> Markup {
+    let ended = |row: &&Record| row.int("ended");
+    let all_rows = || groups.iter().flat_map(|group| group.rows.iter().copied());
+    let first = all_rows().map(|row| ended(&row)).min().unwrap_or(0);
+    let last = all_rows().map(|row| ended(&row)).max().unwrap_or(0);
     html! {
         h2 { "The same failure" }
         @if !whole { p.note { "Of the newest " (number(all as i64)) " failures. Older ones are counted by kind, below." } }
@@ -134,6 +139,7 @@ fn table_of_groups(cx: &RequestContext, board: &[u8], groups: &[Group], all: usi
             @for group in groups.iter().take(GROUPS) {
                 li {
                     span.figure { (number(group.rows.len() as i64)) }
+                    (course::draw("Failures", group.rows.iter().map(ended), first, last))
                     div {
                         p {
                             a href=(group_address(board, &group.alike)) {

@@ -179,6 +179,7 @@ fn keys() -> Markup {
         ("g o, g f, g j", "this board: overview, failed jobs, jobs"),
         ("g q, g w, g t, g l", "queues, workers, types of jobs, limits and groups"),
         ("g r, g s, g e, g a", "schedules, statistics, settings, audit"),
+        ("[, ]", "on a failed job: the failure after it, before it"),
         ("t", "light or dark"),
         ("?", "this list"),
         ("Esc", "close, or leave a field"),

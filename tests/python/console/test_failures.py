@@ -83,6 +83,52 @@ def test_what_is_the_same_stands_together(page: Page, reading: Console, failures
     expect(page.locator("#jobs > li")).to_have_count(5)
 
 
+def test_the_course_of_each_group(page: Page, consoles, fresh_server):
+    """Bars over the time of all failures that are looked at, so that groups can be compared."""
+    server = fresh_server("clock", "manual")
+    board = server.board("jobs")
+    for number in range(4):
+        fail(board, f"a{number}", "IOError", "no disk")
+        server.clock.advance(60 * 60_000)
+    for number in range(3):
+        fail(board, f"b{number}", "ValueError", "no number")
+    page.goto(consoles(server).at("/failures", b="jobs"))
+    course = page.locator("#alike svg.course")
+    told = "Failures over 4 h: {} in all, at most {} in 10 min"
+    expect(course.nth(0)).to_have_attribute("aria-label", told.format(4, 1))
+    expect(course.nth(1)).to_have_attribute("aria-label", told.format(3, 3))
+    expect(course.nth(0).locator("rect")).to_have_count(4)
+    last = course.nth(1).locator("rect")
+    expect(last).to_have_count(1)
+    expect(last).to_have_attribute("x", "115")
+
+
+def test_from_one_failure_to_the_next(page: Page, consoles, fresh_server):
+    """By links and by keys, also among failures of one millisecond."""
+    server = fresh_server("clock", "manual")
+    board = server.board("jobs")
+    for id in "abc":
+        fail(board, id, "IOError", "m")
+    server.clock.advance(1000)
+    fail(board, "d", "IOError", "m")
+    board.post(id="ready")
+    console = consoles(server)
+    page.goto(console.at("/job", b="jobs", id="d"))
+    heading = page.get_by_role("heading", level=1)
+    expect(page.get_by_role("link", name="Newer failure")).to_have_count(0)
+    for id in "cba":
+        page.get_by_role("link", name="Older failure").click()
+        expect(heading).to_have_text(f"Job {id}")
+    expect(page.get_by_role("link", name="Older failure")).to_have_count(0)
+    for id in "bcd":
+        page.keyboard.press("[")
+        expect(heading).to_have_text(f"Job {id}")
+    page.keyboard.press("]")
+    expect(heading).to_have_text("Job c")
+    page.goto(console.at("/job", b="jobs", id="ready"))
+    expect(page.get_by_role("navigation", name="Failures")).to_have_count(0)
+
+
 @pytest.mark.parametrize(("verb", "state"), [("Requeue", "ready"), ("Delete", None)])
 def test_a_group_is_requeued_or_deleted_after_a_dry_run(
     page: Page, writing: Console, failures: Board, verb: str, state: str | None

@@ -6,6 +6,7 @@ mod data;
 mod explain;
 mod failure_card;
 mod graph;
+mod neighbours;
 mod output;
 mod record;
 mod signals;
@@ -86,7 +87,12 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     let entries = history(cx, &board, &id).await;
     let word = record.text("state");
     let told: &[Record] = entries.as_deref().unwrap_or_default();
+    let beside = match neighbours::draw(cx, &board, &record).await {
+        Err(Failure::NotAllowed(_) | Failure::Server(_)) => html! {},
+        drawn => drawn?,
+    };
     let top = html! {
+        (beside)
         (state_line(&record))
         @if cx.may_write() { (actions::draw(&board, &id, &word, record.has("origin"))) }
         @if let Some(card) = failure_card::draw(&board, &record, told) { (card) }
