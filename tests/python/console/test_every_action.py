@@ -35,6 +35,7 @@ def verbs() -> set[str]:
 
 
 ACTS: dict[str, tuple[dict, str]] = {
+    "now": ({"id": "later"}, "No job is chosen"),
     "requeue": ({"id": "failed"}, "No job is chosen"),
     "return": ({"id": "dead"}, "No job is chosen"),
     "cancel": ({"id": "ready"}, "No job is chosen"),
@@ -80,6 +81,7 @@ def full(board: Board) -> Board:
     """A board with a job in each state that an action is for."""
     board.set(queue="mails", dead_queue="unsent")
     board.post(id="ready")
+    board.post(id="later", delay=3_600_000)
     board.post(id="claimed")
     board.claim_one("w1", id="claimed")
     for id, queue in [("failed", "default"), ("dead", "mails")]:
