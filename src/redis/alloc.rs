@@ -1,6 +1,8 @@
 //! The server's allocator, so that its memory accounting and limits include boards. Unlike the
 //! crate's allocator it reallocates in place and takes zeroed memory where the server can.
 
+#![cfg_attr(test, allow(dead_code))]
+
 use redis_module::raw;
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::null_mut;
