@@ -1,6 +1,7 @@
 //! An action as an address says it, and the command that it comes to.
 
 pub mod runs;
+pub mod update;
 
 use std::collections::HashSet;
 
@@ -251,18 +252,7 @@ fn changes(words: &mut Words, verb: JobVerb, query: &Query) -> Result<(), Failur
         words.add("SET").add("DELAY").add("0");
     }
     if verb == JobVerb::Update {
-        let priority = query.text("priority").filter(|text| !text.is_empty());
-        let queue = query.bytes("to");
-        if priority.is_none() && queue.is_none() {
-            return Err(Failure::BadRequest("Say what to change: a priority or a queue.".into()));
-        }
-        words.add("SET");
-        if let Some(priority) = priority {
-            words.add("PRIORITY").add(priority);
-        }
-        if let Some(queue) = queue {
-            words.add("QUEUE").add(queue);
-        }
+        update::add(words, query)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use maud::{html, Markup};
 use super::board::ROWS;
 use super::layout::{hidden, secret};
 use super::{answer, Part, View};
-use crate::actions::{for_filters, for_ids, ids, JobVerb, Plan, Words};
+use crate::actions::{for_filters, for_ids, ids, update, JobVerb, Plan, Words};
 use crate::alike::{self, Alike};
 use crate::app::RequestContext;
 use crate::connection::board_command;
@@ -170,7 +170,7 @@ fn options(verb: &str, query: &Query) -> Markup {
         "requeue" => &["to", "fresh"],
         "return" => &["fresh"],
         "cancel" => &["force"],
-        "update" => &["priority", "to"],
+        "update" => &update::CHANGES.each_ref().map(|change| change.field),
         "pause" if query.is_set("limit") => &["for"],
         "pause" => &["for", "release"],
         _ => return html! {},
@@ -182,10 +182,12 @@ fn options(verb: &str, query: &Query) -> Markup {
             }
             @for option in fields {
                 @match *option {
-                    "to" => label { @if verb == "update" { "queue " } @else { "into the queue " } input name="to" value=(value("to")) placeholder="as it is"; },
+                    _ if verb == "update" => @for change in update::CHANGES.iter().filter(|change| change.field == *option) {
+                        label { (change.label) " " input name=(change.field) value=(value(change.field)) placeholder=(change.placeholder); }
+                    },
+                    "to" => label { "into the queue " input name="to" value=(value("to")) placeholder="as it is"; },
                     "force" => label { input type="checkbox" name="force" value="1" checked[query.is_set("force")]; " also take running jobs from their workers (FORCE)" },
                     "fresh" => label { input type="checkbox" name="fresh" value="1" checked[query.is_set("fresh")]; " do all steps again (FRESH)" },
-                    "priority" => label { "priority " input name="priority" type="number" min="-2147483648" max="2147483647" value=(value("priority")); },
                     "for" => label { "for this many seconds " input name="for" inputmode="decimal" value=(value("for")) placeholder="until resumed"; },
                     _ => label { input type="checkbox" name="release" value="1" checked[query.is_set("release")]; " take running jobs back (RELEASE)" },
                 }
@@ -217,7 +219,10 @@ async fn of_jobs(
         .collect();
     let force = cx.query.is_set("force");
     let outcome = |state: &Option<String>| match state {
-        Some(state) => verb.outcome(state, force),
+        Some(state) => match update::refusal(&cx.query, state).filter(|_| verb == JobVerb::Update) {
+            Some(refusal) => Err(refusal),
+            None => verb.outcome(state, force),
+        },
         None => Err("the board does not know it"),
     };
     let fit: Vec<Vec<u8>> = ids

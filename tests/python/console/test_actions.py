@@ -113,11 +113,29 @@ def test_changing_priority_and_queue(page: Page, writing: Console, jobs: Board):
     expect(page.locator("#forecast")).to_contain_text("Say what to change")
     page.get_by_label("priority").fill("42")
     page.get_by_role("textbox", name="queue", exact=True).fill("fast")
+    page.get_by_label("run after").fill("2h")
+    page.get_by_label("retries").fill("3")
+    page.get_by_label("lease of the next claim").fill("5m")
+    page.get_by_label("add tags").fill("red, dark blue")
     page.get_by_role("button", name="Dry run").click()
-    expect(page.locator("#command")).to_contain_text("SET PRIORITY 42 QUEUE fast")
+    expect(page.locator("#command")).to_contain_text(
+        'SET PRIORITY 42 QUEUE fast DELAY 2h RETRIES 3 LEASE 5m TAG 2 red "dark blue"'
+    )
     page.get_by_role("button", name="Change", exact=True).click()
     expect(page.locator("#record")).to_contain_text("42")
-    assert (jobs.get("ready")["priority"], jobs.get("ready")["queue"]) == (42, "fast")
+    job = jobs.get("ready", fields=["priority", "queue", "state", "retries", "tags", "due"])
+    assert (job["priority"], job["queue"], job["state"]) == (42, "fast", "scheduled")
+    assert (job["retries"], job["tags"]) == (3, ["red", "dark blue"])
+    page.goto(writing.at("/confirm", b=jobs.key, verb="update", id=["ready", "running"]))
+    page.get_by_label("run after").fill("0")
+    page.get_by_label("remove tags").fill("red")
+    page.get_by_role("button", name="Dry run").click()
+    expect(page.locator("#fits")).to_have_text("1 of 2")
+    expect(page.locator("tbody tr").nth(1)).to_contain_text("passed over: a worker has it")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("1 done.")
+    job = jobs.get("ready", fields=["state", "tags"])
+    assert (job["state"], job["tags"]) == ("ready", ["dark blue"])
 
 
 def test_a_scheduled_job_runs_now(page: Page, writing: Console, board: Board):
