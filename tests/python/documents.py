@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "clients" / "typescript"
 COMMANDS = (ROOT / "commands.md").read_text()
 README = (ROOT / "README.md").read_text()
 TOUR = (ROOT / "docs/guides/tour.md").read_text()
@@ -63,3 +66,19 @@ def table(document: str, heading: str) -> list[dict[str, str]]:
             break
     titles, _, *cells = rows
     return [dict(zip(titles, row)) for row in cells]
+
+
+def run_typescript(text: str, url: str | None = None) -> str:
+    """Runs a block in TypeScript with the package of this repository; what it prints."""
+    here = {} if url is None else {"JOBBOARD_URL": url}
+    done = subprocess.run(
+        ["node", "scripts/pages.mjs", "run"],
+        input=text,
+        cwd=PACKAGE,
+        env={**os.environ, "NODE_OPTIONS": "--conditions=jobboard-tests", **here},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout

@@ -1,4 +1,4 @@
-// A board, a task, a worker: the first page of README.md.
+// app.ts
 import { Board, Worker } from 'jobboard';
 import { z } from 'zod';
 

@@ -1,19 +1,15 @@
-// What README.md says of tests.
+// welcome.test.ts
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 
 import { TestServer } from '../src/testing.js';
-
-import { Board } from '../src/index.js';
-
-const board = new Board('mails');
-const welcome = board.task<{ to: string }>('welcome').handle(({ to }) => `Hello ${to}`);
+import { board, welcome } from './tasks.js';
 
 const server = await TestServer.start(); // $JOBBOARD_SERVER and $JOBBOARD_MODULE, or { server, module }
 after(() => server.stop());
 
 test('the greeting', async () => {
-  server.use(board); // the board of app.ts, on the private server
+  server.use(board); // from now on the board is on the private server
   const id = await welcome.post({ to: 'ann' }, { delay: '2h' });
   assert.deepEqual(await server.work(board), []); // it is not due
   await server.advance('2h');
@@ -21,6 +17,9 @@ test('the greeting', async () => {
   assert.equal(run?.state, 'complete');
   assert.equal(await welcome.result(id), 'Hello ann');
 });
+
+// What README.md does not show.
+import { Board } from '../src/index.js';
 
 test('a board of another server is refused', async () => {
   const other = new Board('mails', 'redis://127.0.0.1:1');

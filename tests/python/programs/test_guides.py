@@ -2,7 +2,7 @@
 
 ```python          the program of the page: its blocks share one namespace, and `Board("mails")` is there
 ```python test     tests with the fixtures of the package's plugin for pytest: each on the emptied server
-```ts              a program in TypeScript, on the emptied server
+```ts              a program in strict TypeScript, on the emptied server
 ```output          the lines that the block before it prints
 ```console         `$ jobboard …`, and what it prints, on what the block before has left
 ```python shown    not run, like every other kind
@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import os
 import re
 import shlex
 import subprocess
@@ -24,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from documents import ROOT, Block, blocks
+from documents import ROOT, Block, blocks, run_typescript
 from harness import KINDS, MODULE
 from harness.kinds import executable
 from jobboard.testing import TestServer
@@ -34,7 +33,6 @@ FOLDER = ROOT / "docs" / "guides"
 PAGES = {path.stem: list(blocks(path.read_text())) for path in sorted(FOLDER.glob("*.md"))}
 GUIDES = {name: found for name, found in PAGES.items() if any(one.info == "python test" for one in found)}
 """The pages that have tests of their own in them."""
-PACKAGE = ROOT / "clients" / "typescript"
 
 
 @pytest.fixture
@@ -90,19 +88,6 @@ def run_test(server: TestServer, test) -> None:
     fixtures = {"jobboard": server, "jobboard_worker": InlineWorker(server), "capsys": None}
     test(**{name: fixtures[name] for name in inspect.signature(test).parameters})
     server.release()
-
-
-def run_typescript(text: str) -> str:
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", text],
-        cwd=PACKAGE,
-        env={**os.environ, "NODE_OPTIONS": "--conditions=jobboard-tests"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout
 
 
 def run_session(text: str) -> None:

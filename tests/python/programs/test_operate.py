@@ -14,7 +14,7 @@ import jobboard
 import pytest
 import redis
 import yaml
-from documents import REDIS_CONF, ROOT, blocks, table
+from documents import REDIS_CONF, ROOT, blocks, run_typescript, table
 from harness import MODULE, Board, Server, wait_until
 from harness.kinds import executable
 from harness.server import free_port
@@ -115,9 +115,7 @@ def test_programs_and_the_command_line_come_in_by_tls(fresh_server, tmp_path: Pa
     words = [sys.executable, "-m", "jobboard", "list", "mails", "--url", url]
     assert "1 job" in run(words) or "ready" in run(words)
     [program] = [block.text for block in blocks(page) if block.info == "ts"]
-    environment = {**os.environ, "NODE_OPTIONS": "--conditions=jobboard-tests"}
-    words = ["node", "--input-type=module", "-e", program]
-    assert run(words, cwd=ROOT / "clients" / "typescript", env=environment) == "1\n"
+    assert run_typescript(program) == "1\n"
     [check] = re.findall(r"`(redis-cli --tls .+?)`", page)
     assert run(["bash", "-c", f"{check.removesuffix('PING')} --user worker --pass password PING"]) == "PONG\n"
     with pytest.raises(AssertionError, match="CERTIFICATE_VERIFY_FAILED|certificate verify failed"):

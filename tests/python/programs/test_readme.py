@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 
 import pytest
-from documents import README, ROOT, blocks
+from documents import README, ROOT, blocks, run_typescript
 from harness import Server
-
-PACKAGE = ROOT / "clients" / "typescript"
 
 
 def block(info: str) -> str:
@@ -34,17 +30,7 @@ def test_the_program_in_python(server: Server, capsys, monkeypatch) -> None:
 
 
 def test_the_program_in_typescript(server: Server) -> None:
-    environment = {"JOBBOARD_URL": f"redis://127.0.0.1:{server.port}"}
-    environment["NODE_OPTIONS"] = "--conditions=jobboard-tests"
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", block("ts")],
-        cwd=PACKAGE,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert (done.stdout, done.stderr) == ("Hello ann\n", "")
+    assert run_typescript(block("ts"), f"redis://127.0.0.1:{server.port}") == "Hello ann\n"
 
 
 @pytest.mark.parametrize(
