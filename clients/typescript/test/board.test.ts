@@ -389,6 +389,49 @@ describe('waiting', () => {
     assert.deepEqual(seen, ['ready', 'claimed', 'claimed 50', 'complete']);
   });
 
+  for (const fields of [undefined, ['progress']]) {
+    test(`a watch of ${fields?.join() ?? 'all fields'} shows no heartbeat that changes none of them`, async () => {
+      const board = server.board();
+      const send = board.sendWaiting.bind(board);
+      let replies = 0;
+      board.sendWaiting = async (...words) => {
+        const reply = await send(...words);
+        if (reply !== null) replies += 1;
+        return reply;
+      };
+      await board.post(1, { id: 'a' });
+      const seen: string[] = [];
+      const watching = (async () => {
+        for await (const job of board.watch('a', fields && { fields })) seen.push(`${job.state} ${String(job.progress ?? '')}`.trim());
+      })();
+      await until(() => seen.length === 1);
+      await board.claim('alice');
+      await until(() => seen.length === 2);
+      for (const progress of [undefined, 50, 50, undefined]) {
+        const before = replies;
+        await server.advance('1s');
+        await board.heartbeat('alice', { id: 'a' }, { progress });
+        await until(() => replies > before);
+      }
+      await board.consume('alice', { id: 'a' });
+      await watching;
+      assert.deepEqual(seen, ['ready', 'claimed', 'claimed 50', 'complete']);
+    });
+  }
+
+  test('a watch shows the version to who asks for it', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'a' });
+    let seen = 0;
+    for await (const job of board.watch('a', { fields: ['version'] })) {
+      seen += 1;
+      if (seen === 1) await board.claim('alice');
+      else if (seen === 2) await board.heartbeat('alice', { id: 'a' });
+      else if (!job.isEnded) await board.consume('alice', { id: 'a' });
+    }
+    assert.equal(seen, 4);
+  });
+
   test('events are heard', async () => {
     const board = server.board();
     await assert.rejects(board.events('posted'), /publishes no posted/);

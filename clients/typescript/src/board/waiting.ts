@@ -1,4 +1,6 @@
 /** Verbs that wait: for jobs to end, for a result, for work. */
+import { isDeepStrictEqual } from 'node:util';
+
 import { type Duration, toMs } from '../durations.js';
 import { BoardError, JobFailed, JobUnknown, NoResult, ResultDropped, TimedOut } from '../errors.js';
 import type { PostOptions } from '../generated.js';
@@ -29,6 +31,8 @@ export interface OutputChunk {
 }
 
 const RETAIN = '60s';
+/** The fields that every heartbeat changes. */
+const OF_HEARTBEATS = ['version', 'modified', 'deadline', 'until'];
 const ENDS: ReadonlySet<string> = new Set(['complete', 'failed', 'cancelled', 'trashed']);
 
 export class Waiting extends Reading {
@@ -63,27 +67,34 @@ export class Waiting extends Reading {
   }
 
   /**
-   * Walks over what becomes of a job: its record now, and each time that it has changed, until it has ended.
+   * Walks over what becomes of a job: its record now, and again each time that one of the fields has changed, until it
+   * has ended. The fields are id, state and those of `fields`; without `fields` those of `get`, but for the ones that every
+   * heartbeat changes: version, modified, deadline, until.
    *
-   *     for await (const job of board.watch(id)) console.log(job.state, job.progress, job.stage)
+   *     for await (const job of board.watch(id, { fields: ['progress', 'stage'] })) console.log(job.state, job.progress)
    *
    * Of changes that follow each other at once it may show the last alone. Raises `JobUnknown` and `TimedOut`.
    */
   async *watch(id: string, options: Patience & { fields?: FieldNames } = {}): AsyncGenerator<Job, void, undefined> {
-    const fields = options.fields && [...new Set(['id', 'state', 'version', ...options.fields])];
+    const asked = options.fields;
+    const fields = asked && [...new Set(['id', 'state', 'version', ...asked])];
     const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
+    const ignored: ReadonlySet<string> = new Set(asked === undefined ? OF_HEARTBEATS : asked.includes('version') ? [] : ['version']);
+    let last: readonly Reply[] | undefined;
     for (let version = 0; ; ) {
       const reply = await this.#wait(['JOBS', '1', id, 'CHANGED', String(version), ...recordWords(fields)], { end, signal: options.signal });
       if (reply === null) throw new TimedOut(`${id} has not ended in time`);
-      let [job = null] = this.jobsOrNull(reply);
+      const [record = null] = this.unpacked(reply);
+      let job = record === null ? null : this.job(record);
       if (job === null) {
         const ended = await this.#withoutRecord(id);
         if (ended instanceof JobUnknown) throw ended;
         job = new Job(['id', id, 'state', ended.state], this.codec);
       }
-      yield job;
+      const now = without(record, ignored);
+      if (last === undefined || !isDeepStrictEqual(now, last)) yield job;
       if (job.isEnded) return;
-      version = job.version;
+      [last, version] = [now, job.version];
     }
   }
 
@@ -161,6 +172,12 @@ export class Waiting extends Reading {
       if (reply !== null || (end !== undefined && Date.now() >= end)) return reply;
     }
   }
+}
+
+/** A record without some of its fields: names and values by turns. */
+function without(record: Reply, ignored: ReadonlySet<string>): readonly Reply[] {
+  const flat = list(record);
+  return flat.filter((_, at) => !ignored.has(text(flat[at - (at % 2)])));
 }
 
 /** Why a job did not complete. */
