@@ -20,11 +20,12 @@ impl Command for Requeue {
         let args = &mut call.args;
         let mut jobs = named(args)?;
         let by_id = jobs.by_id();
-        let (mut queue, mut fresh, mut origin) = (None, false, false);
+        let (mut queue, mut payload, mut fresh, mut origin) = (None, None, false, false);
         while let Some(word) = args.next() {
             match Keyword::of(word).text() {
                 "QUEUE" if by_id => once(&mut queue, "QUEUE", args.name("QUEUE")?)?,
                 "TO" if !by_id => once(&mut queue, "TO", args.name("TO")?)?,
+                "PAYLOAD" => once(&mut payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
                 "FRESH" => flag(&mut fresh, "FRESH")?,
                 "ORIGIN" => flag(&mut origin, "ORIGIN")?,
                 _ if jobs.take(args, word)? => {}
@@ -32,6 +33,9 @@ impl Command for Requeue {
             }
         }
         jobs.check()?;
+        if payload.is_some() && !jobs.is_one() {
+            return syntax("PAYLOAD needs exactly one id");
+        }
         let to = match queue {
             Some(_) if origin => {
                 return syntax(format!(
@@ -43,7 +47,7 @@ impl Command for Requeue {
             None if origin => To::Origin,
             None => To::Same,
         };
-        let request = Request { to, fresh };
+        let request = Request { to, fresh, payload };
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
             let env = commit.env;

@@ -71,6 +71,11 @@ impl<'a> Named<'a> {
         matches!(self, Named::Ids(_))
     }
 
+    /// Whether one job is named.
+    pub fn is_one(&self) -> bool {
+        matches!(self, Named::Ids(ids) if ids.len() == 1)
+    }
+
     /// Refuses a selection without any filter.
     pub fn check(&self) -> Result<(), CommandError> {
         match self {

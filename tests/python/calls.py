@@ -177,7 +177,7 @@ CALLS = [
     Call("CANCEL", WHERE, {**SLICE, "BY": ("u",), "FORCE": ()}),
     Call("RELEASE", ONE_ID, {"FRONT": ()}),
     Call("RELEASE", WHERE, {**SLICE, "FRONT": ()}),
-    Call("REQUEUE", ONE_ID, {"QUEUE": ("q",), "FRESH": ()}),
+    Call("REQUEUE", ONE_ID, {"QUEUE": ("q",), "PAYLOAD": ("x",), "FRESH": ()}),
     Call("REQUEUE", ONE_ID, {"ORIGIN": ()}),
     Call("REQUEUE", WHERE, {**SLICE, "TO": ("q",), "FRESH": ()}),
     Call("REQUEUE", (*WHERE, "ORIGIN"), {**SLICE}),

@@ -48,7 +48,7 @@ READS = {*LISTING, "GET", "MGET", "LIST", "COUNT", "HISTORY", "EXPLAIN"}
 """Commands that leave the board as it is."""
 REFUSED = (
     "STRICT needs AFTER|LINGER needs MIN|SET needs at least one option|TZ goes with CRON|SHARE needs PARENT|"
-    "ALL excludes RESULTS|UNIQUE goes with a single payload"
+    "ALL excludes RESULTS|UNIQUE goes with a single payload|PAYLOAD needs exactly one id"
 )
 """Why an option does not stand alone, or not for many jobs."""
 

@@ -282,6 +282,24 @@ impl Board {
         self.check_moves(slots, |_| queue)
     }
 
+    /// The same for one job, which gets another payload if one is given.
+    pub(crate) fn check_return(
+        &self,
+        slot: u32,
+        queue: Option<&[u8]>,
+        payload: Option<&[u8]>,
+    ) -> Result<(), Refusal> {
+        let Some(job) = self.store.jobs.get(slot).filter(|_| self.local.bounded) else { return Ok(()) };
+        let mut growth = Growth::default();
+        growth.moves(self, slot, queue);
+        if let Some(payload) = payload {
+            let more = payload.len() as i64 - job.payload().len() as i64;
+            growth.all.bytes += more;
+            growth.queues.entry(queue.unwrap_or(self.queue_name(job)).into()).or_default().bytes += more;
+        }
+        self.check_growth(&growth, None)
+    }
+
     /// The same, where each goes to a queue of its own.
     pub(crate) fn check_moves<'a>(
         &self,

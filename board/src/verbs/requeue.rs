@@ -31,6 +31,8 @@ pub struct Requeue<'a> {
     pub to: To<'a>,
     /// Whether it forgets its steps, and does all its work again.
     pub fresh: bool,
+    /// Another payload.
+    pub payload: Option<&'a [u8]>,
 }
 
 written! {
@@ -43,6 +45,8 @@ written! {
         3 fresh: bool,
         /// Whether it went back to the queue in which it was before it died.
         4 origin: bool,
+        /// Another payload.
+        5 payload: Option<&'a [u8]>,
     }
 }
 
@@ -69,6 +73,9 @@ impl Requeued<'_> {
         let moved = board.queue_number(board.job(self.slot)?) != before;
         board.happened(self.slot, HistoryKind::Requeued, None, target.as_deref().filter(|_| moved))?;
         board.edit(self.slot, |job| {
+            if let Some(payload) = self.payload {
+                job.set_payload(payload);
+            }
             job.since = U48::new(now);
             let extras = job.extras_mut();
             extras.begin_attempts_afresh();
@@ -107,7 +114,7 @@ impl Board {
         slot: u32,
         requeue: &Requeue<'a>,
     ) -> Result<Requeued<'a>, Refusal> {
-        let Requeue { to, fresh } = *requeue;
+        let Requeue { to, fresh, payload } = *requeue;
         match self.job(slot).map_err(|_| Refusal::NoJob)?.state {
             State::Complete => return Err(Refusal::Ended(State::Complete)),
             state if !self.can_requeue(slot, to) => return Err(Refusal::NotEnded(state)),
@@ -118,9 +125,9 @@ impl Board {
         }
         let target = self.target(slot, to);
         target.map_or(Ok(()), |queue| self.check_queue(queue))?;
-        self.check_limits(&[slot], target)?;
+        self.check_return(slot, target, payload)?;
         let queue = if let To::Queue(queue) = to { Some(queue) } else { None };
-        Ok(Requeued { slot, queue, fresh, origin: to == To::Origin })
+        Ok(Requeued { slot, queue, fresh, origin: to == To::Origin, payload })
     }
 
     /// Whether a job is in a state in which it can be requeued there.

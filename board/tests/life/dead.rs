@@ -191,7 +191,7 @@ fn a_selection_sends_back_what_is_dead_each_once() {
     }
     w.put_with("own", |p| p.queue = Some(GRAVE));
     let filters = Filters::new([Filter::Queue(GRAVE)], []);
-    let deed = Operation::Requeue(Requeue { to: To::Origin, fresh: false });
+    let deed = Operation::Requeue(Requeue { to: To::Origin, ..Requeue::default() });
     let mut slice = Selection { deed, filters, from: None, count: 2, bytes: usize::MAX, dry: true };
     assert_eq!(w.select(&slice).ids.len(), 2);
     slice.dry = false;

@@ -140,6 +140,20 @@ fn a_board_and_a_queue_bound_each_their_own_total() {
     w.is_valid();
 }
 
+#[test]
+fn a_payload_with_which_a_job_goes_back_counts_against_the_bytes() {
+    let mut w = World::default();
+    w.put("a");
+    w.take_all(ANN);
+    w.fails_with(ANN, "a", None, Retry::No).unwrap();
+    let most = w.board.record_bytes() as i64 + 100;
+    w.configure(None, Setting::MaxBytes, Some(most));
+    let with = |payload| Requeue { payload: Some(payload), ..Requeue::default() };
+    assert_eq!(w.requeue_with(b"a", &with(&[b'x'; 200])), Some(refused("LIMIT max-bytes")));
+    assert_eq!(w.requeue_with(b"a", &with(&[b'x'; 50])), Some(Ok(())));
+    w.is_valid();
+}
+
 /// A job of that group in the queue `mail`.
 fn of_group<'p>(id: &'p str, group: &'p [u8]) -> Post<'p> {
     Post { id: Some(id.as_bytes()), queue: MAIL, group: Some(group), ..Post::default() }

@@ -110,7 +110,7 @@ fn a_requeue_may_lead_to_another_queue() {
     let mut w = World::default();
     w.put_in("a", Failed);
     w.select(&selection(
-        Operation::Requeue(Requeue { to: To::Queue(b"slow"), fresh: false }),
+        Operation::Requeue(Requeue { to: To::Queue(b"slow"), ..Requeue::default() }),
         &[Filter::State(Failed)],
         9,
     ));
@@ -434,7 +434,7 @@ fn a_requeue_holds_back_what_its_key_or_a_limit_refuses() {
     w.cancel(b"c", true);
     w.cancel(b"d", true);
     let slice = w.sel(
-        Operation::Requeue(Requeue { to: To::Queue(b"few"), fresh: false }),
+        Operation::Requeue(Requeue { to: To::Queue(b"few"), ..Requeue::default() }),
         &[Filter::State(Cancelled)],
         9,
     );

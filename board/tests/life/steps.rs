@@ -166,8 +166,19 @@ fn what_begins_other_work_forgets_them() {
     let (mut w, _) = begun();
     w.fails_with(ANN, "job", None, Retry::No).unwrap();
     assert_eq!(w.steps_of("job"), both());
-    w.requeue_with(b"job", &Requeue { to: To::Same, fresh: true }).unwrap().unwrap();
+    w.requeue_with(b"job", &Requeue { fresh: true, ..Requeue::default() }).unwrap().unwrap();
     assert_eq!(w.steps_of("job"), []);
+    w.is_valid();
+}
+
+#[test]
+fn a_job_goes_back_with_another_payload_and_what_it_remembers() {
+    let (mut w, _) = begun();
+    w.fails_with(ANN, "job", None, Retry::No).unwrap();
+    w.requeue_with(b"job", &Requeue { payload: Some(b"mended"), ..Requeue::default() }).unwrap().unwrap();
+    assert_eq!(w.steps_of("job"), both());
+    let slot = w.board.find(b"job").unwrap();
+    assert_eq!(w.board.record_of(slot).unwrap().payload(), b"mended");
     w.is_valid();
 }
 

@@ -281,6 +281,7 @@ pub enum Command {
         id: Target,
         queue: Option<u8>,
         fresh: bool,
+        payload: bool,
     },
     /// With all that wait for it, or alone.
     Delete(Target, bool),

@@ -179,10 +179,10 @@ fn operator_verbs() -> impl Strategy<Value = Command> {
         2 => (states().prop_flat_map(target), any::<bool>(), weighted(0.2, 0..3u8))
             .prop_map(|(id, force, by)| Command::Cancel { id, force, by }),
         1 => (target(State::Claimed), any::<bool>()).prop_map(|(id, front)| Command::Release(id, front)),
-        2 => (ends().prop_flat_map(target), of(0..5u8), any::<bool>())
-            .prop_map(|(id, queue, fresh)| Command::Requeue { id, queue, fresh }),
+        2 => (ends().prop_flat_map(target), of(0..5u8), any::<bool>(), any::<bool>())
+            .prop_map(|(id, queue, fresh, payload)| Command::Requeue { id, queue, fresh, payload }),
         1 => (waits().prop_flat_map(target), any::<bool>())
-            .prop_map(|(id, fresh)| Command::Requeue { id, queue: Some(4), fresh }),
+            .prop_map(|(id, fresh)| Command::Requeue { id, queue: Some(4), fresh, payload: false }),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(n, all)| Command::Delete(Target::Any(n), all)),
         3 => (waits().prop_flat_map(target), change(), weighted(0.1, Just(())))
             .prop_map(|(id, what, strict)| Command::Depend { id, what, strict: strict.is_some() }),

@@ -437,7 +437,7 @@ impl Pair {
                 let id = self.named(id)?;
                 same("release", self.world.release_to(&id, *front), self.model.release_to(&id, *front))
             }
-            Command::Requeue { id, queue, fresh } => {
+            Command::Requeue { id, queue, fresh, payload } => {
                 let id = self.named(id)?;
                 let to = to(*queue);
                 if let To::Queue(queue) = to {
@@ -445,7 +445,7 @@ impl Pair {
                         return Ok(());
                     }
                 }
-                let requeue = Requeue { to, fresh: *fresh };
+                let requeue = Requeue { to, fresh: *fresh, payload: payload.then_some(b"mended") };
                 same("requeue", self.world.requeue_with(&id, &requeue), self.model.requeue(&id, &requeue))
             }
             Command::Delete(id, all) => {

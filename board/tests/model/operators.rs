@@ -91,7 +91,7 @@ impl Model {
     }
 
     pub fn requeue(&mut self, id: &[u8], requeue: &Requeue<'_>) -> Option<Result<(), String>> {
-        let Requeue { to, fresh } = *requeue;
+        let Requeue { to, fresh, payload } = *requeue;
         let at = self.at(id)?;
         let now = self.now;
         let job = &self.jobs[at];
@@ -126,6 +126,9 @@ impl Model {
         let job = &mut self.jobs[at];
         if let Some(queue) = queue {
             job.queue = queue.to_vec();
+        }
+        if let Some(payload) = payload {
+            job.payload = payload.to_vec();
         }
         let queue = job.queue.clone();
         let ageing = self.queue_rule(&queue, Setting::Ageing);

@@ -83,7 +83,9 @@ pub fn select(
     let deed = match act {
         Act::Cancel(force) => Operation::Cancel { force: *force },
         Act::Release => Operation::Release,
-        Act::Requeue(queue, fresh) => Operation::Requeue(Requeue { to: to(*queue), fresh: *fresh }),
+        Act::Requeue(queue, fresh) => {
+            Operation::Requeue(Requeue { to: to(*queue), fresh: *fresh, payload: None })
+        }
         Act::Delete => Operation::Delete,
         Act::Signal(name, value, sender) => {
             sent = signal(*name, *value, *sender);

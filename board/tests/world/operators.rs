@@ -72,7 +72,7 @@ impl World {
     }
 
     pub fn requeue(&mut self, id: &[u8], to: To<'_>) -> Option<Result<(), String>> {
-        self.requeue_with(id, &Requeue { to, fresh: false })
+        self.requeue_with(id, &Requeue { to, ..Requeue::default() })
     }
 
     pub fn requeue_with(&mut self, id: &[u8], requeue: &Requeue<'_>) -> Option<Result<(), String>> {

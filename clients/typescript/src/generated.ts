@@ -675,11 +675,13 @@ export interface ReleaseOptions {
 
 /** The options of `JOB.REQUEUE`, in the words of its reference. */
 export interface RequeueOptions {
-  /** the queue in which the job waits. Range: 1 to 255 bytes */
+  /** the queue to which the jobs go. Range: 1 to 255 bytes */
   queue?: string | undefined;
-  /** See JOB.REQUEUE. */
+  /** dead jobs go where they failed. Range: not with `QUEUE` or `TO` */
   origin?: boolean | undefined;
-  /** See JOB.REQUEUE. */
+  /** another payload, for a job whose input was wrong. Range: with one id; up to `max-payload` bytes */
+  payload?: unknown | undefined;
+  /** the queue to which the jobs go. Range: 1 to 255 bytes */
   to?: string | undefined;
   /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
   count?: number | undefined;
@@ -1319,6 +1321,7 @@ export const COMMANDS = {
   'JOB.REQUEUE': [
     ['queue', 'QUEUE', 'text'],
     ['origin', 'ORIGIN', 'flag'],
+    ['payload', 'PAYLOAD', 'data'],
     ['to', 'TO', 'text'],
     ['count', 'COUNT', 'number'],
     ['cursor', 'CURSOR', 'text'],

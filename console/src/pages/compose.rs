@@ -105,6 +105,17 @@ fn is_ended(record: &Record) -> bool {
     ENDED.contains(&record.text("state").as_str())
 }
 
+/// A complete job is not requeued: it is posted again under its id.
+fn is_complete(record: &Record) -> bool {
+    record.text("state") == "complete"
+}
+
+/// What is wrong with a payload in the place of one that was JSON.
+fn broken(old: &[u8], new: &[u8]) -> Option<String> {
+    let read = |payload| serde_json::from_slice::<serde_json::Value>(payload);
+    read(old).ok().and_then(|_| read(new).err()).map(|error| error.to_string())
+}
+
 /// A field for text keeps text; other bytes are edited by their numbers.
 pub fn payload_field(payload: &[u8]) -> Markup {
     let odd = |one: char| one.is_control() && one != '\n' && one != '\t';
@@ -187,8 +198,11 @@ fn command(board: &[u8], purpose: &Purpose, form: &Query) -> Result<Words, Failu
     }
     match purpose {
         // One command for both: the job never runs with its old payload.
-        Purpose::Edit(id, record) if is_ended(record) => {
+        Purpose::Edit(id, record) if is_complete(record) => {
             Ok(Words::of(&[b"JOB.POST", board, &payload, b"ID", id, b"XX"]))
+        }
+        Purpose::Edit(id, record) if is_ended(record) => {
+            Ok(Words::of(&[b"JOB.REQUEUE", board, b"1", id, b"PAYLOAD", &payload]))
         }
         Purpose::Edit(id, _) => {
             Ok(Words::of(&[b"JOB.UPDATE", board, b"1", id, b"SET", b"PAYLOAD", &payload]))
@@ -229,9 +243,13 @@ fn new(board: &[u8], payload: &[u8], form: &Query) -> Result<Words, Failure> {
 fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Words, form: &Query) -> View {
     let (verb, told) = match purpose {
         Purpose::New | Purpose::Like(..) => ("Post", html! { p { "A new job:" } }),
+        Purpose::Edit(id, record) if is_complete(record) => (
+            "Run again with this payload",
+            html! { p { (job_link(&board, id)) " is done, and runs again from its beginning with the new payload: the server forgets its steps, signals and result." } },
+        ),
         Purpose::Edit(id, record) if is_ended(record) => (
             "Requeue with this payload",
-            html! { p { (job_link(&board, id)) " is " (word(&record.text("state"))) ", and becomes ready with the new payload. Attempts and retries start afresh; what the command does not name stays." } },
+            html! { p { (job_link(&board, id)) " is " (word(&record.text("state"))) ", and becomes ready with the new payload. It keeps its steps and signals, so what is done is not done again. Attempts and retries start afresh." } },
         ),
         Purpose::Edit(id, record) => (
             "Change the payload",
@@ -242,8 +260,17 @@ fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Word
         Purpose::New => board_address("/board", &board),
         Purpose::Like(id, _) | Purpose::Edit(id, _) => address("/job", &[("b", &board), ("id", id)]),
     };
+    let fault = match purpose {
+        Purpose::Like(_, record) | Purpose::Edit(_, record) => {
+            payload(form).ok().and_then(|new| broken(&record.bytes("payload"), &new))
+        }
+        Purpose::New => None,
+    };
     let body = html! {
         (told)
+        @if let Some(fault) = fault {
+            p.refused { "The payload was JSON, and is no longer: " (fault) ". A worker that reads JSON fails with it." }
+        }
         p { "The command:" }
         pre.data #command tabindex="0" { (short(words.text().as_bytes(), 4000)) }
         form method="post" action=(own(&cx.here)) {
@@ -302,7 +329,8 @@ mod tests {
             .unwrap()
         };
         let edit = |state| written(&Purpose::Edit(b"j".to_vec(), record(state)), "payload=x");
-        assert_eq!(edit("failed"), "JOB.POST b x ID j XX");
+        assert_eq!(edit("failed"), "JOB.REQUEUE b 1 j PAYLOAD x");
+        assert_eq!(edit("complete"), "JOB.POST b x ID j XX");
         assert_eq!(edit("ready"), "JOB.UPDATE b 1 j SET PAYLOAD x");
     }
 

@@ -181,7 +181,10 @@ def test_operators_verbs_by_id(jobs) -> None:
     assert jobs.heartbeat("w", "a", job.token).cancel is True
     with pytest.raises(jobboard.Cancelled):
         jobs.consume("w", "a", job.token)
-    assert jobs.requeue("b", queue="slow").count == 1
+    assert jobs.requeue("b", queue="slow", payload={"mended": True}).count == 1
+    assert jobs.get("b").payload == {"mended": True}
+    with pytest.raises(ValueError, match="payload needs exactly one id"):
+        jobs.requeue("a", "b", payload=1)
     assert jobs.update("b", priority=3, meta={"x": 1}, payload={"new": 1}).count == 1
     assert jobs.get("b").payload == {"new": 1}
     done = jobs.delete("b", "nobody")

@@ -215,8 +215,9 @@ def test_another_payload_and_a_new_try(page: Page, writing: Console, failures: B
     payload.fill('{"to":\n  "bob@example.com"}')
     before = failures.digest()
     page.get_by_role("button", name="Look at the command").click()
+    expect(page.locator("#forecast .refused")).to_have_count(0)
     expect(page.locator("#command")).to_contain_text("bob@example.com")
-    expect(page.locator("#command")).to_contain_text("ID last XX")
+    expect(page.locator("#command")).to_contain_text("1 last PAYLOAD")
     assert failures.digest() == before
     page.get_by_role("button", name="Requeue with this payload").click()
     expect(page.get_by_role("status")).to_have_text("Edited and requeued.")
@@ -224,6 +225,25 @@ def test_another_payload_and_a_new_try(page: Page, writing: Console, failures: B
     job = failures.get("last")
     assert job["payload"] == '{"to":\n  "bob@example.com"}'
     assert (job["name"], job["queue"]) == ("send-mail", "mails")
+
+
+def test_a_mended_job_does_no_step_again(page: Page, writing: Console, board: Board):
+    token = board.claim_one("w1", id=board.post('{"sum": "3O"}', id="refund"))["token"]
+    board.step("w1", "refund", "charge", "receipt", token=token)
+    board.fail("w1", "refund", "ValueError", "3O is no number", token=token, noretry=True)
+    page.goto(writing.at("/job", b=board.key, id="refund"))
+    page.get_by_role("link", name="Edit and requeue").click()
+    page.get_by_label("Payload").fill('{"sum": 30')
+    page.get_by_role("button", name="Look at the command").click()
+    expect(page.locator("#forecast .refused")).to_contain_text("was JSON, and is no longer")
+    page.go_back()
+    page.get_by_label("Payload").fill('{"sum": 30}')
+    page.get_by_role("button", name="Look at the command").click()
+    expect(page.locator("#forecast .refused")).to_have_count(0)
+    page.get_by_role("button", name="Requeue with this payload").click()
+    expect(page.locator("#now .state-line")).to_contain_text("ready")
+    job = board.get("refund", fields=["payload", "steps"])
+    assert (job["payload"], job["steps"]["charge"]["value"]) == ('{"sum": 30}', "receipt")
 
 
 def test_bytes_are_edited_by_their_numbers(page: Page, writing: Console, store, board: Board):

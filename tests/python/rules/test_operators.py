@@ -88,6 +88,27 @@ def test_a_requeued_job_may_go_to_another_queue(clocked_board):
     assert clocked_board.claim_one(queues=["slow"])["id"] == "j"
 
 
+def test_a_requeued_job_may_get_another_payload_and_keeps_its_steps(board):
+    token = board.claim_one("w", id=board.post("wrong", id="j"))["token"]
+    board.step("w", "j", "charge", "receipt", token=token)
+    board.fail("w", "j", "ValueError", "no address", token=token, noretry=True)
+    board.client.execute_command("JOB.REQUEUE", "board", 1, "j", "PAYLOAD", "right")
+    job = board.get("j", fields=["state", "payload", "steps"])
+    assert (job["state"], job["payload"]) == ("ready", "right")
+    assert job["steps"]["charge"]["value"] == "receipt"
+
+
+@pytest.mark.parametrize(
+    "words", [("2", "a", "b", "PAYLOAD", "x"), ("WHERE", "STATE", "failed", "PAYLOAD", "x")]
+)
+def test_a_payload_is_for_one_job(board, words):
+    for id in ("a", "b"):
+        board.post(id=id)
+        board.cancel(id)
+    with refused("ERR PAYLOAD needs exactly one id", board):
+        board.client.execute_command("JOB.REQUEUE", "board", *words)
+
+
 def test_requeued_jobs_run_in_the_order_in_which_they_were_posted(clocked_board, clock):
     for id in "abc":
         lives.ready(clocked_board, id)

@@ -1,5 +1,5 @@
 /** Verbs of operators: each by ids, all or none, or by filters, slice by slice. */
-import type { CancelOptions, DependAddOptions, Filters, PauseOptions, ResumeOptions, ScheduleSetOptions, Settings, UpdateOptions } from '../generated.js';
+import type { CancelOptions, DependAddOptions, Filters, PauseOptions, RequeueOptions, ResumeOptions, ScheduleSetOptions, Settings, UpdateOptions } from '../generated.js';
 import { EVENTS, SETTINGS } from '../generated.js';
 import type { FieldNames, Job } from '../jobs.js';
 import { list, mapping, named, type Reply, type Row, strings, text, textOrNull, value } from '../replies.js';
@@ -91,8 +91,11 @@ export class Operating extends Working {
     return this.#sweep('JOB.RELEASE', where, [], front ? ['FRONT'] : [], sweep);
   }
 
-  /** Makes failed, trashed and cancelled jobs ready again; `fresh`: they forget their steps. */
-  async requeue(ids: string | readonly string[], options: { queue?: string; fresh?: boolean } = {}): Promise<Slice> {
+  /**
+   * Makes failed, trashed and cancelled jobs ready again; `fresh`: they forget their steps; `origin`: dead jobs go where
+   * they failed; `payload`: another one, for one job.
+   */
+  async requeue(ids: string | readonly string[], options: Pick<RequeueOptions, 'queue' | 'fresh' | 'origin' | 'payload'> = {}): Promise<Slice> {
     return this.#slice(await this.sendWith('JOB.REQUEUE', idWords(ids), options));
   }
 

@@ -116,13 +116,22 @@ class Operating(Family):
 
     @command(by_ids_summed)
     def requeue(
-        self, *ids: Name, queue: Name | None = None, fresh: bool = False, origin: bool = False
+        self,
+        *ids: Name,
+        queue: Name | None = None,
+        fresh: bool = False,
+        origin: bool = False,
+        payload: Any = None,
     ) -> Request[Slice[Job]]:
         """Makes failed, trashed and cancelled jobs ready again, in their queue or another; with `origin`
         dead jobs as well, each in the queue in which it failed. They keep their steps, unless `fresh` is set.
+        With `payload`, one job gets another payload.
         """
         check_ids(ids, "requeue")
+        if payload is not None and len(ids) != 1:
+            raise ValueError("payload needs exactly one id")
         words = [len(ids), *ids, *([] if queue is None else ["QUEUE", queue]), *_again(fresh, origin)]
+        words += [] if payload is None else ["PAYLOAD", self._payload(payload)]
         return self._request("JOB.REQUEUE", words, self._slice)
 
     @steps(each_slices)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..escaping import escaped
 from ..progress import progress
-from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, say
+from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, json_of, say
 
 ABOUT = {
     "requeue": "make failed, trashed and cancelled jobs ready again",
@@ -27,6 +27,7 @@ def add(subparsers: Subparsers) -> None:
         if verb == "requeue":
             parser.add_argument("--to", metavar="QUEUE", help="into another queue")
             parser.add_argument("--origin", action="store_true", help="dead jobs: to where they failed")
+            parser.add_argument("--payload", metavar="TEXT", help="another payload, for one id")
             parser.add_argument("--fresh", action="store_true", help="forget the steps: do all work again")
         if verb == "release":
             parser.add_argument("--front", action="store_true", help="they come next of their priority")
@@ -53,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("give ids, or at least one filter")
     if arguments.ids and arguments.dry_run:
         raise ValueError("--dry-run goes with filters")
+    if filters and getattr(arguments, "payload", None) is not None:
+        raise ValueError("--payload goes with one id")
     return by_ids(arguments) if arguments.ids else by_filters(arguments, filters)
 
 
@@ -66,6 +69,8 @@ def by_ids(arguments: argparse.Namespace) -> int:
     options = {}
     if arguments.verb == "requeue":
         options = {"queue": arguments.to, "fresh": arguments.fresh, "origin": arguments.origin}
+        if arguments.payload is not None:
+            options["payload"] = json_of(arguments, arguments.payload)
     if arguments.verb == "release":
         options = {"front": arguments.front}
     if arguments.verb == "update":
