@@ -137,13 +137,13 @@ export class Job<Payload = unknown, Result = unknown> {
     return this.#decode(this.#result) as Result | undefined;
   }
 
-  /** What the steps of its work came to, when `steps` was asked for. */
+  /** What the steps of its work came to, when `steps` was asked for; empty otherwise. */
   get steps(): Readonly<Record<string, { readonly value: unknown; readonly at: number }>> {
     const decode = (data: Reply): unknown => decoded(this.#codec, data as string | Buffer);
     return named(this.#steps, (step) => mapping(step, { value: decode }) as { value: unknown; at: number });
   }
 
-  /** What somebody outside has said to it, by name, when `signals` was asked for. */
+  /** What somebody outside has said to it, by name, when `signals` was asked for; empty otherwise. */
   get signals(): Readonly<Record<string, Signal>> {
     return signalsOf(this.#signals, this.#codec);
   }
@@ -198,5 +198,5 @@ function field(key: string, found: Reply): unknown {
   return typeof found === 'number' ? found : (SHAPES[key] ?? value)(found);
 }
 
-/** Which fields a record is to have; all of them when undefined. */
+/** Which fields a record is to have; when undefined, all but `steps`, `signals` and `history`. */
 export type FieldNames = readonly (Field | (string & {}))[];

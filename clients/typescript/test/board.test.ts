@@ -23,6 +23,19 @@ describe('posting', () => {
     assert.deepEqual((JSON.parse(JSON.stringify(job)) as typeof job).payload, { to: 'ann' });
   });
 
+  test('fields are named alone or as an option', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'a' });
+    for (const fields of [['state'], { fields: ['state'] }]) {
+      assert.deepEqual(JSON.parse(JSON.stringify(await board.get('a', fields))), { state: 'ready' });
+      assert.deepEqual(JSON.parse(JSON.stringify(await board.getMany(['a'], fields))), [{ state: 'ready' }]);
+    }
+    assert.equal((await board.get('a', {}))?.queue, 'default');
+    for (const wrong of ['state', { field: ['state'] }, { fields: 'state' }, [1], null]) {
+      await assert.rejects(board.get('a', wrong as never), /^TypeError: fields is a list of texts, such as \{ fields: \['state', 'steps'\] \}, not /);
+    }
+  });
+
   test('an id is taken once', async () => {
     const board = server.board();
     assert.equal(await board.post(1, { id: 'a' }), 'a');

@@ -36,10 +36,23 @@ const distribution = (reply: Reply): Row => mapping(reply, { mean: double, devia
 const STATS = Object.fromEntries(['wait', 'run', 'await', 'lateness', 'lease-lateness', 'due-lateness', 'fire-lateness'].map((name) => [name, distribution]));
 const rowsOf = (reply: Reply): Row[] => list(reply).map((one) => mapping(one));
 
+/** The fields that are named alone or as an option. */
+function fieldsOf(given: unknown): FieldNames | undefined {
+  const isOptions = typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).every((key) => key === 'fields');
+  const fields = isOptions ? (given as { fields?: unknown }).fields : given;
+  if (fields === undefined) return undefined;
+  if (Array.isArray(fields) && fields.every((one) => typeof one === 'string')) return fields;
+  throw new TypeError(`fields is a list of texts, such as { fields: ['state', 'steps'] }, not ${JSON.stringify(given)}`);
+}
+
 export class Reading extends Operating {
-  /** The record of a job, or null: unknown, or dropped at its end. `state` tells these apart. */
-  async get(id: string, fields?: FieldNames): Promise<Job | null> {
-    const record = this.unpacked(await this.send('JOB.GET', [id, ...recordWords(fields)]));
+  /**
+   * The record of a job, or null: unknown, or dropped at its end. `state` tells these apart.
+   *
+   *     const job = await board.get(id, { fields: ['state', 'steps'] })
+   */
+  async get(id: string, fields?: FieldNames | { fields?: FieldNames | undefined }): Promise<Job | null> {
+    const record = this.unpacked(await this.send('JOB.GET', [id, ...recordWords(fieldsOf(fields))]));
     return record.length === 0 ? null : this.job(record);
   }
 
@@ -50,8 +63,8 @@ export class Reading extends Operating {
   }
 
   /** The records of many jobs, null for an unknown one. */
-  async getMany(ids: readonly string[], fields?: FieldNames): Promise<(Job | null)[]> {
-    return this.jobsOrNull(await this.send('JOB.MGET', [String(ids.length), ...ids, ...recordWords(fields)]));
+  async getMany(ids: readonly string[], fields?: FieldNames | { fields?: FieldNames | undefined }): Promise<(Job | null)[]> {
+    return this.jobsOrNull(await this.send('JOB.MGET', [String(ids.length), ...ids, ...recordWords(fieldsOf(fields))]));
   }
 
   /** Walks over a job's children, in the order of their posts. */
