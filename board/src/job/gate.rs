@@ -14,7 +14,7 @@ pub const SIGNALS_MOST: usize = 64;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum OnTimeout {
-    /// It runs without the signals.
+    /// Its handler runs, and learns that nobody answered.
     #[default]
     Run = 0,
     /// It fails, with kind `signal`.

@@ -225,7 +225,7 @@ impl Board {
             _ => format!("the signals {names}"),
         };
         let then = match gate.on_timeout {
-            OnTimeout::Run => "it runs without",
+            OnTimeout::Run => "its handler runs, and learns that nobody answered",
             OnTimeout::Fail => "it fails",
             OnTimeout::Cancel => "it is cancelled",
         };
@@ -237,7 +237,7 @@ impl Board {
             until => format!(" At {until} {then}."),
         };
         let text = format!(
-            "It waits for {what}.{time} JOB.SIGNAL sends one, JOB.DEPEND REMOVE with SIGNALS lets it run without."
+            "It waits for {what}.{time} JOB.SIGNAL sends one, JOB.DEPEND REMOVE with SIGNALS ends the wait without one."
         );
         Some(Reason { code: "signals", details, text })
     }
@@ -386,7 +386,12 @@ fn over(job: &Job) -> Reason {
         State::Complete => "JOB.POST with REPLACE runs it again.",
         _ => "JOB.REQUEUE makes it ready again.",
     };
-    Reason { code: "ended", details, text: format!("It is {}. {change}", job.state.name()) }
+    let kind = extras.and_then(|extras| extras.reports.kind.as_deref());
+    let what = match kind.filter(|_| job.state == State::Failed) {
+        Some(kind) => format!("It failed with {}.", clean(kind)),
+        None => format!("It is {}.", job.state.name()),
+    };
+    Reason { code: "ended", details, text: format!("{what} {change}") }
 }
 
 impl Tombstone {

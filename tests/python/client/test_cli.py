@@ -91,7 +91,9 @@ def test_list_and_requeue(cli, jobs) -> None:
     status, out, _ = cli("list", "board", "--not-state", "ready", "--count", "0", "--json")
     assert len([json.loads(line) for line in out.splitlines()]) == 1500
     requeue = ["requeue", "board", "--state", "cancelled", "--name", "n", "--to", "r"]
-    assert cli(*requeue, "--dry-run")[:2] == (0, "requeue: 1500 (dry run)\n")
+    status, out, _ = cli(*requeue, "--dry-run")
+    assert (status, out.splitlines()[0]) == (0, "requeue: 1500 (dry run)")
+    assert out.splitlines()[1].split()[1:] == ["cancelled", "n"] and len(out.splitlines()) == 7
     assert jobs.count(queue="r") == 0
     assert cli(*requeue)[:2] == (0, "requeue: 1500\n")
     assert jobs.count(queue="r", state="ready") == 1500
@@ -290,3 +292,46 @@ def test_the_output_of_a_job_is_printed_without_control_characters(cli, jobs) ->
     jobs.consume("w", "j", job.token, output=(2, "two"))
     assert cli("output", "board", "j")[1] == "one\n\\x1b[2Jtwo\n"
     assert cli("output", "board", "nobody")[0] == 1
+
+
+def test_signal_answers_the_inbox(cli, jobs) -> None:
+    jobs.post({"to": "ann"}, id="a", await_="approved")
+    out = cli("list", "board", "--awaits", "approved")[1]
+    assert '{"to": "ann"}' in out and "STAGE" in out
+    status, out, told = cli("signal", "board", "aproved", "a")
+    assert (status, out) == (0, "a kept\n") and "it waits for approved" in told
+    assert "$ jobboard signal board approved a" in cli("explain", "board", "a")[1]
+    assert cli("signal", "board", "approved", "a", "--value", "true", "--sender", "eve")[:2] == (
+        0,
+        "a woken\n",
+    )
+    found = jobs.get("a", fields=["signals"]).signals["approved"]
+    assert (found.value, found.sender) == (True, "eve")
+    assert cli("signal", "board", "approved", "a", "zebra")[:2] == (1, "a already\nzebra unknown\n")
+    jobs.post(1, id="b", await_="paid")
+    words = ("signal", "board", "paid", "--awaits", "paid")
+    assert cli(*words, "--dry-run")[1].startswith("signal: 1 (dry run)\n")
+    assert cli(*words)[:2] == (0, "signal: 1\n")
+
+
+def test_watch_shows_a_job_to_its_end(cli, jobs) -> None:
+    jobs.post(1, id="a", retain="1m")
+    status, out, told = cli("watch", "board", "a", "--timeout", "10ms")
+    assert status == 1 and "state ready" in out and "has not ended in time" in told
+    jobs.consume("w", "a", token=jobs.claim_id("w", "a").token)
+    status, out, _ = cli("watch", "board", "a", "--json")
+    assert status == 0 and json.loads(out)["state"] == "complete"
+    assert cli("watch", "board", "nobody")[0] == 1
+
+
+def test_a_failed_job_says_why_and_what_to_type(cli, jobs) -> None:
+    jobs.post(1, id="a")
+    jobs.fail("w", "a", "KeyError", "count", token=jobs.claim_id("w", "a").token, noretry=True)
+    out = cli("explain", "board", "a")[1]
+    assert "KeyError: count" in out and "$ jobboard requeue board a" in out
+    assert (
+        "KIND" in cli("list", "board")[1]
+        and "kinds: KeyError 1" in cli("requeue", "board", "--state", "failed", "--dry-run")[1]
+    )
+    assert cli("kinds", "board")[1].splitlines()[1].split() == ["KeyError", "1"]
+    assert cli("count", "board", "--kind", "KeyError")[1] == "1\n"

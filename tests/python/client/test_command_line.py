@@ -21,6 +21,9 @@ from jobboard.cli import build_parser, main
 SKIPPED = {"serve", "completion", "top", "mcp"}
 """They start servers, write scripts of shells, look again and again, or speak a protocol."""
 
+ENDING = {"archive": ["--once"], "watch": ["--timeout", "10ms"]}
+"""What lets a command end that otherwise waits."""
+
 WRONG_TEXTS = ["", "x", "-1", "[", "\udcff", "a\x00b", "9" * 400, "=", "=x", "{}", "*", "missing/file", "/"]
 WRONG_URLS = [
     *("", "x", "redis://127.0.0.1:99999", "redis://127.0.0.1/x", "http://127.0.0.1", "sentinel://a"),
@@ -132,7 +135,7 @@ def test_wrong_arguments(name, server, jobs, tmp_path, monkeypatch, call) -> Non
     Path("makeshift.py").write_text("nothing = None\n")
     Path("flow.json").write_text("[]")
     jobs.post({"a": 1}, id="a", name="n")
-    always = ["--once"] if name == "archive" else []
+    always = ENDING.get(name, [])
     for words in calls(name.split(), FOUND[name], f"redis://127.0.0.1:{server.port}"):
         monkeypatch.setattr("sys.stdin", io.StringIO("{"))
         call([*words[: len(name.split())], *always, *words[len(name.split()) :]])
@@ -155,7 +158,7 @@ def test_servers_that_are_none(name, server, fresh_server, tmp_path, monkeypatch
         if one.required
         for part in (one.option_strings[0], right if "URL" in str(one.metavar) else "x")
     ]
-    always = ["--once"] if name == "archive" else []
+    always = ENDING.get(name, [])
     for url in (nowhere, f"redis://127.0.0.1:{plain.port}", f"redis://me:wrong@127.0.0.1:{server.port}"):
         call([*name.split(), *own, *needed, *always, "--url", url])
     for url in (nowhere, right):

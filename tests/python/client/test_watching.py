@@ -69,6 +69,22 @@ def test_watching_ends_as_it_should(jobs) -> None:
     assert [*watched] == []
 
 
+def test_a_heartbeat_alone_is_no_change(jobs) -> None:
+    jobs.post(1, id="a")
+    token = jobs.claim_id("w", "a").token
+    watches = [iter(jobs.watch("a", timeout="10s")), iter(jobs.watch("a", fields=["progress"]))]
+    assert [next(watched).state for watched in watches] == ["claimed"] * 2
+    for watched in watches:
+        ended = threading.Timer(0.3, lambda: jobs.heartbeat("w", "a", token=token, progress=50))
+        if watched is watches[0]:
+            jobs.heartbeat("w", "a", token=token)
+            ended.start()
+        else:
+            jobs.heartbeat("w", "a", token=token)
+        assert next(watched).progress == 50
+    jobs.consume("w", "a", token=token)
+
+
 def test_who_may_not_explain_is_told_so(server, jobs) -> None:
     server.client().execute_command(
         "ACL", "SETUSER", "watcher", "on", ">secret", "~*", "-@all", "+job.wait", "+hello"

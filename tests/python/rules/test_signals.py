@@ -251,6 +251,11 @@ def test_it_is_explained(clocked_board):
     assert reason["reason"] == "signals"
     assert (reason["since"], reason["until"], reason["ontimeout"]) == (EPOCH, EPOCH + LONG, "cancel")
     assert "waits for the signal b" in reason["text"]
+    assert f"At {EPOCH + LONG} it is cancelled." in reason["text"]
+    gated(board, "k", within=LONG)
+    [reason] = map(from_pairs, from_pairs(board.call("EXPLAIN", "k"))["reasons"])
+    silence = f"At {EPOCH + LONG} its handler runs, and learns that nobody answered."
+    assert silence in reason["text"], "silence must not read as approval"
 
 
 def test_it_is_counted(clocked_board, clock):

@@ -18,16 +18,33 @@ from collections.abc import Sequence
 import redis
 
 from . import __version__
-from .commands import change, completion, copy, doctor, look, mcp, operate, post, serve, steer, top, work
+from .commands import (
+    awaiting,
+    change,
+    completion,
+    copy,
+    counts,
+    doctor,
+    look,
+    mcp,
+    operate,
+    post,
+    serve,
+    steer,
+    top,
+    watch,
+    work,
+)
 from .connecting import name_of_default
 from .errors import explained
 from .escaping import escaped
 
+ENDS = """Ends with 0; with 1 when the server refused it, or there was no such job, or it did not end well;
+with 2 when the command is written wrong; with 128 and the number of the signal that ended it."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns what the process ends with: 0, 1 when it was refused, 2 when it was
-    misused.
-    """
+    """Runs one command; returns what the process ends with: see `ENDS`."""
     parser = build_parser()
     completion.complete(parser)
     words = sys.argv[1:] if arguments is None else [*arguments]
@@ -44,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except redis.AuthenticationError as error:
-        how = "write redis://:password@host:port in --url or $JOBBOARD_URL"
+        how = "write redis://user:password@host:port in --url or $JOBBOARD_URL"
         how = "" if "redis://" in str(error) else f": {how}"
         print(escaped(f"jobboard: the server refuses the password ({error}){how}"), file=sys.stderr)
         return 1
@@ -62,10 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="jobboard", description="Job boards inside Redis and Valkey.")
+    parser = argparse.ArgumentParser(
+        prog="jobboard", description="Job boards inside Redis and Valkey.", epilog=ENDS
+    )
     parser.add_argument("--version", action="version", version=f"jobboard {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="<command>")
-    for module in (serve, work, doctor, post, look, operate, change, steer, copy, top, mcp, completion):
+    modules = (serve, work, doctor, post, look, counts, watch, operate, change, awaiting, steer, copy, top)
+    for module in (*modules, mcp, completion):
         module.add(subparsers)
     if importlib.util.find_spec("jobboard.importers") is not None:
         importlib.import_module("jobboard.importers").add_command(subparsers)

@@ -64,6 +64,8 @@ def _chunks(found: Mapping[str, Any]) -> list[OutputChunk]:
     ]
 
 
+RENEWED = ("version", "modified", "deadline", "until")
+"""What a heartbeat changes of a job that runs on as before."""
 RETAIN = "60s"
 """How long `call` lets the record stay for itself."""
 
@@ -149,14 +151,18 @@ class Waiting(Family):
         self, id: Name, *, timeout: Duration | None = None, fields: Sequence[str] | None = None
     ) -> Pages[Job]:
         """Walks over what becomes of a job: its record now, and each time that it has changed, until it has
-        ended. `fields` as in `get`; id, state and version are always there.
+        ended. With `fields`, as in `get`, each time that one of these or the state has changed; id, state and
+        version are always there. What a heartbeat renews (`deadline`, `until`, `modified`, `version`) counts
+        only where `fields` names it.
 
         Of changes that follow each other at once it may show the last alone. A record that is dropped with
         the job's end is shown with id and state. Raises `JobUnknown` when the board does not know the job,
         and `TimeoutError` when `timeout` has passed. It holds a connection while it waits.
         """
+        renewed = {name.encode() for name in RENEWED if name not in (fields or ())}
         if fields is not None:
             fields = [*dict.fromkeys(["id", "state", "version", *fields])]
+        before: Any = None
         version, answer = 0, replies.list_of(replies.optional(self._job))
         deadline = None if timeout is None else time.monotonic() + to_ms(timeout, "timeout") / 1000
         while True:
@@ -171,7 +177,10 @@ class Waiting(Family):
                 if isinstance(ended, JobUnknown):
                     raise ended
                 job = Job({b"id": replies.data(ended.id), b"state": ended.state.encode()})
-            yield Page("0", [job])
+            now = {name: value for name, value in job._raw.items() if name not in renewed}
+            if now != before or job.is_ended:
+                yield Page("0", [job])
+            before = now
             if job.is_ended:
                 return
             version = job.version

@@ -35,7 +35,7 @@ def add(subparsers: Subparsers) -> None:
         metavar="WHAT=VALUE",
         help=f"repeatable: priority=5, queue=slow, delay=1h; there are {', '.join(sorted(CHANGES))}",
     )
-    update.add_argument("--dry-run", action="store_true", help="with filters: only say how many")
+    update.add_argument("--dry-run", action="store_true", help="with filters: only say how many, and which")
     update.set_defaults(run=run_update, verb="update")
     flow = subparsers.add_parser(
         "flow",

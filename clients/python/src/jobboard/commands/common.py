@@ -7,6 +7,7 @@ import contextlib
 import json
 import re
 import sys
+import zoneinfo
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -204,27 +205,40 @@ def title(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-def json_of(arguments: argparse.Namespace, text: str) -> Any:
-    """The payload of a command line."""
+def json_of(arguments: argparse.Namespace, text: str, what: str = "payload") -> Any:
+    """A payload, or another value, of a command line."""
     if arguments.codec == "raw":
         return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the payload is no JSON ({error}): quote text, or say --codec raw") from error
+        raise ValueError(f"the {what} is no JSON ({error}): quote text, or say --codec raw") from error
 
 
 def as_json(value: Any) -> str:
-    return escaped_json(json.dumps(value, ensure_ascii=False, default=_other))
+    return escaped_json(json.dumps(_named(value), ensure_ascii=False, default=_other))
+
+
+def _named(value: Any) -> Any:
+    """With named tuples as objects, at any depth."""
+    if isinstance(value, dict):
+        return {name: _named(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        fields = getattr(value, "_fields", None)
+        return [*map(_named, value)] if fields is None else dict(zip(fields, map(_named, value)))
+    return value
 
 
 def _other(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def time_of(ms: Any) -> str:
-    """A time as a person reads it, in the zone of the terminal."""
-    return datetime.fromtimestamp(ms / 1000).astimezone().isoformat(sep=" ", timespec="seconds")
+def time_of(ms: Any, zone: str | None = None) -> str:
+    """A time as a person reads it, in a zone or in that of the terminal."""
+    info = None
+    with contextlib.suppress(ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        info = None if not zone else zoneinfo.ZoneInfo(zone)
+    return datetime.fromtimestamp(ms / 1000).astimezone(info).isoformat(sep=" ", timespec="seconds")
 
 
 _UNIX = re.compile(r"\b1[0-9]{12}\b")

@@ -6,11 +6,13 @@ import argparse
 import codecs
 import itertools
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import JobUnknown
 from ..escaping import escaped, escaped_lines
+from ..jobs import Awaits
+from . import advice
 from .common import (
     Subparsers,
     add_board,
@@ -27,7 +29,9 @@ from .common import (
     with_times,
 )
 
-SHOWN = ["id", "state", "queue", "name", "attempt", "progress", "worker", "message"]
+SHOWN = ["id", "state", "queue", "name", "attempt", "progress", "worker", "kind", "message"]
+INBOX = ["id", "queue", "name", "stage", "payload", "awaits"]
+"""What is shown of jobs that wait for a signal which is asked for: what whoever answers wants to know."""
 TIMES = {"posted", "due", "claimed", "ended", "modified", "deadline", "intended", "at", "until"}
 
 
@@ -37,7 +41,10 @@ def add(subparsers: Subparsers) -> None:
     add_filters(listing)
     listing.add_argument("--count", type=natural, default=100, help="at most so many; 0: all (default: 100)")
     listing.add_argument("--rev", action="store_true", help="the other way round")
-    listing.add_argument("--fields", help=f"comma-separated (default: {','.join(SHOWN)})")
+    listing.add_argument(
+        "--fields",
+        help=f"comma-separated (default: {','.join(SHOWN)}; with --awaits {','.join(INBOX)})",
+    )
     listing.add_argument("--json", action="store_true", help="a JSON object in each line")
     listing.set_defaults(run=run_list)
     for name, run, about in (
@@ -63,20 +70,22 @@ def add(subparsers: Subparsers) -> None:
 
 def run_list(arguments: argparse.Namespace) -> int:
     board = board_of(arguments)
-    fields = arguments.fields.split(",") if arguments.fields else SHOWN
+    usual = INBOX if arguments.awaits else SHOWN
+    fields = arguments.fields.split(",") if arguments.fields else usual
+    wanted = [*dict.fromkeys([*fields, "state"])]
     filters = filters_of(arguments)
     count = arguments.count or None
-    jobs = board.list(fields=fields, rev=arguments.rev, page=min(count or 1000, 1000), **filters)
+    jobs = board.list(fields=wanted, rev=arguments.rev, page=min(count or 1000, 1000), **filters)
     shown = (job.as_dict() for job in itertools.islice(jobs, count))
     if arguments.json:
         empty = True
         for row in shown:
             empty = False
-            print(as_json(row), flush=True)
+            print(as_json({name: row[name] for name in fields if name in row}), flush=True)
         if empty:
             say_if_missing(board)
         return 0
-    rows = [[_cell(name, row.get(name)) for name in fields] for row in shown]
+    rows = [[cell(name, value) for name, value in _of_now(row, fields)] for row in shown]
     print(columns(rows, [name.upper() for name in fields]))
     if not rows:
         say_if_missing(board)
@@ -95,9 +104,15 @@ def run_explain(arguments: argparse.Namespace) -> int:
         head = f"{found['id']} is {found['state']}" + (f" in {found['queue']}" if "queue" in found else "")
         own = f"JOB.UPDATE {shlex.quote(arguments.board)} 1 {shlex.quote(arguments.id)} "
         texts = (reason["text"].replace("JOB.UPDATE board 1 id ", own) for reason in found["reasons"])
-        reasons = (f"- {with_times(one)}" for one in texts)
-        return "\n".join(map(escaped, [head, *reasons]))
+        lines = [head]
+        for reason, one in zip(found["reasons"], texts):
+            lines.append(f"- {with_times(one)}")
+            if (told := advice.failure(reason)) is not None:
+                lines += [f"    {line}" for line in told.splitlines()]
+            lines += [f"    $ {line}" for line in advice.commands(board, arguments.id, found, reason)]
+        return "\n".join(map(escaped, lines))
 
+    board = arguments.board
     return _shown(arguments, board_of(arguments).explain(arguments.id), text)
 
 
@@ -164,19 +179,69 @@ def _event(head: str, event: dict[str, Any]) -> list[str]:
 
 def _lines(found: dict[str, Any]) -> str:
     """A field on a line; a text of several lines below its name."""
+    found = in_words(found)
     width, rows = max(map(len, found)), []
     for name, value in found.items():
         lines = value.splitlines() if isinstance(value, str) else []
         if len(lines) < 2:
-            rows.append(f"{name.ljust(width)}  {escaped(_cell(name, value))}")
+            rows.append(f"{name.ljust(width)}  {escaped(cell(name, value))}")
         else:
             rows += [name, *(f"    {escaped(line)}" for line in lines)]
     return "\n".join(rows)
 
 
-def _cell(name: str, value: Any) -> str:
+def in_words(found: dict[str, Any]) -> dict[str, Any]:
+    """A record as a person reads it: numbers that mean something only beside others are told as words."""
+    found = dict(found)
+    left, allowed = found.pop("left", None), found.get("retries")
+    if left is not None and allowed is not None:
+        found["retries"] = "no limit" if allowed < 0 else f"{left} of {allowed} left"
+    elif left is not None:
+        found["left"] = left
+    if "lapses" in found:
+        found["lapses"] = f"{found['lapses']} leases lost" if found["lapses"] != 1 else "1 lease lost"
+    if "previous" in found:
+        found["previous"] = f"{found['previous']} (the worker that held it last)"
+    return found
+
+
+def _of_now(row: dict[str, Any], fields: list[str]) -> Iterator[tuple[str, Any]]:
+    """The cells of a row. A complete job still has the failure of its last try: it is in `get` and
+    `history`, where nobody takes it for what has become of the job.
+    """
+    for name in fields:
+        is_past = row.get("state") == "complete" and name in ("kind", "message")
+        yield name, None if is_past else row.get(name)
+
+
+def _awaited(awaits: Awaits) -> str:
+    """What a job waits for, as a sentence."""
+    parts = []
+    if awaits.signals:
+        missing = [one for one in awaits.signals if one in awaits.missing]
+        arrived = [one for one in awaits.signals if one not in missing]
+        names = ", ".join(missing) or "nothing more"
+        parts.append(f"one of {names}" if awaits.any and len(missing) > 1 else names)
+        parts += [f"({', '.join(arrived)} arrived)"] if arrived else []
+        if awaits.until is not None and awaits.until > 0:
+            parts.append(f"until {time_of(awaits.until)}, then {ON_TIMEOUT[awaits.ontimeout or 'run']}")
+    if awaits.children is not None:
+        parts.append(f"{'and ' if parts else ''}its children (onfailure: {awaits.children.onfailure})")
+    return " ".join(parts)
+
+
+ON_TIMEOUT = {
+    "run": "its handler runs, and learns that nobody answered",
+    "fail": "it fails",
+    "cancel": "it is cancelled",
+}
+
+
+def cell(name: str, value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, Awaits):
+        return _awaited(value)
     if name in TIMES and isinstance(value, int) and value > 0:
         return time_of(value)
     return value if isinstance(value, str) else as_json(value)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..escaping import escaped
@@ -16,6 +19,17 @@ ABOUT = {
     "delete": "forget jobs, in any state",
 }
 
+LIVE = {"scheduled", "blocked", "ready", "claimed"}
+APPLIES = {
+    "cancel": LIVE,
+    "signal": LIVE,
+    "release": {"claimed"},
+    "requeue": {"failed", "trashed", "cancelled"},
+}
+"""The states in which jobs can be changed by a verb, where it is not all."""
+SAMPLE, NAMED = 1000, 5
+"""How many jobs a dry run looks at, and how many it names."""
+
 
 def add(subparsers: Subparsers) -> None:
     for verb, about in ABOUT.items():
@@ -23,7 +37,9 @@ def add(subparsers: Subparsers) -> None:
         add_board(parser)
         parser.add_argument("ids", nargs="*", metavar="ID")
         add_filters(parser)
-        parser.add_argument("--dry-run", action="store_true", help="with filters: only say how many")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="with filters: only say how many, and which"
+        )
         if verb == "requeue":
             parser.add_argument("--to", metavar="QUEUE", help="into another queue")
             parser.add_argument("--origin", action="store_true", help="dead jobs: to where they failed")
@@ -82,9 +98,16 @@ def by_ids(arguments: argparse.Namespace) -> int:
     return 1 if done.held else 0
 
 
-def by_filters(arguments: argparse.Namespace, filters: Any) -> int:
+def by_filters(
+    arguments: argparse.Namespace,
+    filters: Any,
+    *,
+    before: Sequence[str] = (),
+    options: dict[str, Any] | None = None,
+) -> int:
+    """All that pass the filters. `before`: arguments of the method that come before them."""
     board: Any = board_of(arguments)
-    options: dict[str, Any] = {}
+    options = dict(options or {})
     if arguments.verb == "requeue":
         options.update(to=arguments.to, fresh=arguments.fresh, origin=arguments.origin)
     if arguments.verb == "cancel":
@@ -94,12 +117,30 @@ def by_filters(arguments: argparse.Namespace, filters: Any) -> int:
     with progress(arguments.verb, board.count(**filters)) as told:
         changes = [arguments.changes] if arguments.verb == "update" else []
         done = getattr(board, f"{arguments.verb}_where")(
-            filters, *changes, dryrun=arguments.dry_run, progress=told, **options
+            *before, filters, *changes, dryrun=arguments.dry_run, progress=told, **options
         )
     print(f"{arguments.verb}: {done.count}{' (dry run)' if arguments.dry_run else ''}")
+    if arguments.dry_run and done.count:
+        is_origin = getattr(arguments, "origin", False)
+        for line in sample(board, None if is_origin else APPLIES.get(arguments.verb), filters):
+            print(escaped(line))
     if done.held:
         say(f"{len(done.held)} are held back: {' '.join(done.held[:5])}{' …' if len(done.held) > 5 else ''}")
     return 0
+
+
+def sample(board: Any, states: set[str] | None, filters: Any) -> Iterator[str]:
+    """Some jobs that a command with filters is about, and kinds of failure. `states`: theirs, or all."""
+    listed = board.list(fields=["id", "state", "name", "kind"], page=SAMPLE, **filters)
+    jobs = [job for job in itertools.islice(listed, SAMPLE) if states is None or job.state in states]
+    for job in jobs[:NAMED]:
+        yield "  " + "  ".join(str(one) for one in (job.id, job.state, job.name, job.kind) if one)
+    if len(jobs) > NAMED:
+        yield "  …"
+    kinds = Counter(job.kind for job in jobs if job.kind and job.state != "complete")
+    if kinds:
+        of = f" of the first {SAMPLE}" if len(jobs) >= SAMPLE else ""
+        yield f"  kinds{of}: " + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common(NAMED))
 
 
 def run_pause(arguments: argparse.Namespace) -> int:

@@ -180,7 +180,11 @@ def run_schedules(arguments: argparse.Namespace) -> int:
     rows = [
         [
             *(row["id"], row["state"], row.get("cron") or f"every {span(row['every'])}", row.get("tz", "")),
-            *(row.get("name", ""), row["queue"], time_of(row["next"]) if row.get("next", -1) > 0 else ""),
+            *(
+                row.get("name", ""),
+                row["queue"],
+                time_of(row["next"], row.get("tz")) if row.get("next", -1) > 0 else "",
+            ),
             str(row["fired"]),
         ]
         for row in found

@@ -62,8 +62,8 @@ class ServerProcess:
 
     @property
     def url(self) -> str:
-        """With the password."""
-        user = "" if self.password is None else f":{quote(self.password, safe='')}@"
+        """With the password, and the user's name: redis-cli of Redis 7.0 takes no password without it."""
+        user = "" if self.password is None else f"default:{quote(self.password, safe='')}@"
         return f"redis://{user}{self.address}"
 
     @property

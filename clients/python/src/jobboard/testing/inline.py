@@ -16,11 +16,13 @@ from .. import replies
 from ..arguments import Name, check_whole
 from ..board import Board
 from ..board.context import Context
+from ..board.sending import Request
 from ..errors import translated
 from ..handlers import Handler, Handlers
 from ..outcomes import Nothing, Outcome, Waits
 from ..worker import Worker
 from ..worker.batch import Batch
+from ..worker.claimer import keep_completed
 from ..worker.connection import connection_of
 from ..worker.engine import Engine
 from ..worker.performer import Performer
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
     from ..board import ShardedBoard
 
 AT_MOST = 1000
+
+
+class Killed(BaseException):
+    """What a handler of a test raises to be killed there, as by SIGKILL: the worker says nothing more of the
+    job, which stays claimed until its lease ends.
+    """
 
 
 class Ran(NamedTuple):
@@ -116,6 +124,7 @@ class Inline:
         """Runs job after job until none is ready. Gives the `async` handlers to its caller, who runs them in
         a loop of its own and puts down the `outcome`.
         """
+        keep_completed(self._engine.shards, self._request)
         while (run := self.claim()) is not None:
             handler = self.performer.handler(run.context)
             if handler.is_async:
@@ -141,6 +150,12 @@ class Inline:
                 return self._pool.take()
         return None
 
+    def _request(self, request: Request[Any]) -> Any:
+        [reply] = self._sender.connection.ask([request.words])
+        if isinstance(reply, redis.ResponseError):
+            raise translated(reply)
+        return request.parse(reply)
+
     def end(self, run: Run, outcome: Outcome, raising: bool) -> None:
         job, error = run.job, self.performer.error
         self.performer.error = None
@@ -161,6 +176,8 @@ class Watching(Performer):
 
     def failed(self, error: BaseException, handler: Handler, context: Context) -> Outcome:
         self.error = None if isinstance(error, Waits) else error
+        if isinstance(error, Killed):
+            return Nothing()
         return super().failed(error, handler, context)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import redis
@@ -113,20 +114,7 @@ class Claimer(threading.Thread):
         return self._request(Request(words, lambda reply: replies.unpacked(reply) or []))
 
     def _keep(self) -> None:
-        """Sets what nobody has set: how long completed jobs are kept, and how many."""
-        shards = self.engine.shards
-        wanted: dict[str, Any] = {
-            "retain-complete": KEEP_FOR,
-            "keep-complete": max(KEEP_MOST // len(shards), 1),
-        }
-        for shard in shards:
-            try:
-                found = self._request(shard.settings_get(*wanted))
-                unset = {name: value for name, value in wanted.items() if found[name].source == "default"}
-                if unset:
-                    self._request(shard.settings_set(unset))
-            except redis.exceptions.NoPermissionError as error:
-                log.debug("how long completed jobs are kept is as it was: %s", error)
+        keep_completed(self.engine.shards, self._request)
         self.kept = True
 
     def _request(self, request: Request[T]) -> T:
@@ -148,3 +136,19 @@ class Claimer(threading.Thread):
             if ends is None:
                 engine.ask_to_stop()
             engine.changed.wait_for(lambda: engine.stopping or (ends is not None and engine.ends > ends))
+
+
+def keep_completed(shards: Sequence[Requests], request: Callable[[Request[Any]], Any]) -> None:
+    """Sets what nobody has set: how long completed jobs are kept, and how many. `request` asks the server."""
+    wanted: dict[str, Any] = {
+        "retain-complete": KEEP_FOR,
+        "keep-complete": max(KEEP_MOST // len(shards), 1),
+    }
+    for shard in shards:
+        try:
+            found = request(shard.settings_get(*wanted))
+            unset = {name: value for name, value in wanted.items() if found[name].source == "default"}
+            if unset:
+                request(shard.settings_set(unset))
+        except redis.exceptions.NoPermissionError as error:
+            log.debug("how long completed jobs are kept is as it was: %s", error)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import traceback
 from collections.abc import Collection
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from ..board.context import CURRENT, Context
@@ -40,7 +43,20 @@ from ..signatures import ArgumentError
 TRACE = 3500
 """Characters of a traceback that go into the job's history: its end."""
 
+OWN = f"{Path(__file__).parents[1]}{os.sep}"
+"""The folder of the package."""
+
 NO_HANDLER = Handler(lambda context, payload: None)
+
+
+def handlers_own(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback that begins in the handler, without the frames of the package which have called it. One
+    that has no others stays as it is.
+    """
+    found = trace
+    while found is not None and found.tb_frame.f_code.co_filename.startswith(OWN):
+        found = found.tb_next
+    return trace if found is None else found
 
 
 class SameHandler(ValueError):
@@ -130,6 +146,7 @@ class Performer:
             found = Fail(type(error).__name__, said(error), noretry=noretry)
             has_trace = not isinstance(error, PayloadError | SameHandler | ArgumentError)
         if has_trace:
+            error.__traceback__ = handlers_own(error.__traceback__)
             found.error = error
         if has_trace and self.tracebacks:
             trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
