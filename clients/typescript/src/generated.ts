@@ -71,7 +71,7 @@ export interface PostOptions {
   any?: boolean | undefined;
   /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
   within?: Duration | undefined;
-  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  /** what happens then. `run`: its handler runs, and learns that nobody answered. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
   ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
   unique?: string | undefined;
@@ -147,7 +147,7 @@ export interface MpostOptions {
   any?: boolean | undefined;
   /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
   within?: Duration | undefined;
-  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  /** what happens then. `run`: its handler runs, and learns that nobody answered. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
   ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
   unique?: string | undefined;
@@ -219,7 +219,7 @@ export interface FlowOptions {
   any?: boolean | undefined;
   /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
   within?: Duration | undefined;
-  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  /** what happens then. `run`: its handler runs, and learns that nobody answered. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
   ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
   unique?: string | undefined;
@@ -297,7 +297,7 @@ export interface ScheduleSetOptions {
   any?: boolean | undefined;
   /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
   within?: Duration | undefined;
-  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  /** what happens then. `run`: its handler runs, and learns that nobody answered. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
   ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** a key that only one job of the board can hold: see Unique keys. Range: 1 to 255 bytes */
   unique?: string | undefined;
@@ -399,7 +399,7 @@ export interface AwaitOptions {
   any?: boolean | undefined;
   /** how long the job waits for the signals, counted from now. Range: 1 to 2^40 ms, with `SIGNALS` */
   within?: Duration | undefined;
-  /** what happens then. `run`: the job runs again. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  /** what happens then. `run`: the job runs again, and learns that nobody answered. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
   ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** the name of this wait, where the work waits for the same signal twice. Range: 1 to 255 bytes, with `SIGNALS` */
   step?: string | undefined;
@@ -505,7 +505,7 @@ export interface MconsumeOptions {
   any?: boolean | undefined;
   /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
   within?: Duration | undefined;
-  /** what happens then. `run`: it runs without them. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  /** what happens then. `run`: its handler runs, and learns that nobody answered. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
   ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
