@@ -69,7 +69,25 @@ function showTimes(root) {
   }
 }
 
+// Rows that name themselves keep what belongs to them, focus for instance, when others come before them.
+function changeRows(old, fresh) {
+  const known = new Map([...old.children].map((row) => [row.dataset.row, row]));
+  let place = old.firstElementChild;
+  for (const row of [...fresh.children]) {
+    const same = known.get(row.dataset.row);
+    known.delete(row.dataset.row);
+    if (same) change(same, row);
+    if (same && same === place) place = place.nextElementSibling;
+    else old.insertBefore(same ?? row, place);
+  }
+  known.forEach((row) => row.remove());
+}
+
 function changeChildren(old, fresh) {
+  if (old.firstElementChild?.dataset.row && fresh.firstElementChild?.dataset.row) {
+    changeRows(old, fresh);
+    return;
+  }
   const wanted = [...fresh.childNodes];
   const there = [...old.childNodes];
   wanted.forEach((node, at) => {
@@ -84,11 +102,44 @@ function tell(text) {
   if (told.textContent !== text) told.textContent = text;
 }
 
+// What the server has sent of parts in which something is chosen: they change when nothing is any more.
+const waiting = new Map();
+
+function showPart(id, html) {
+  const part = find(id);
+  if (!part) return;
+  if (part.querySelector("input[type=checkbox]:checked")) {
+    waiting.set(id, html);
+    return;
+  }
+  waiting.delete(id);
+  const fresh = new DOMParser().parseFromString(html, "text/html").body;
+  showTimes(fresh);
+  changeChildren(part, fresh);
+  if (reading && part.contains(reading.plot)) showValues();
+}
+
+document.addEventListener("change", () => waiting.forEach((html, id) => showPart(id, html)));
+
 let stream = null;
+let held = false;
+
+function hold() {
+  held = !held;
+  find("hold").setAttribute("aria-pressed", held);
+  if (!held) {
+    listen();
+    return;
+  }
+  stream?.close();
+  stream = null;
+  find("pulse").textContent = "held";
+  tell("The page is held still.");
+}
 
 function listen() {
   const address = document.body.dataset.live;
-  if (!address || stream || document.hidden) return;
+  if (!address || stream || held || document.hidden) return;
   const pulse = find("pulse");
   const show = (text, lost) => {
     pulse.textContent = text;
@@ -96,17 +147,14 @@ function listen() {
   };
   stream = new EventSource(address);
   stream.addEventListener("look", () => {
-    show("live", false);
+    show(waiting.size ? "waits: jobs are chosen" : "live", false);
     if (find("told").textContent) tell("");
     pulse.classList.remove("beat");
     requestAnimationFrame(() => pulse.classList.add("beat"));
   });
   stream.addEventListener("part", (event) => {
     const { id, html } = JSON.parse(event.data);
-    const part = find(id);
-    const fresh = new DOMParser().parseFromString(html, "text/html").body;
-    showTimes(fresh);
-    if (part) changeChildren(part, fresh);
+    showPart(id, html);
   });
   stream.addEventListener("failure", (event) => {
     show("no answer", true);
@@ -136,6 +184,140 @@ document.addEventListener("visibilitychange", () => {
   else if (stream) {
     stream.close();
     stream = null;
+  }
+});
+
+// Plots: the values and the time under the pointer, or from point to point by the arrow keys.
+
+let reading = null;
+
+function plotTimes(plot) {
+  let at = 0;
+  return plot.dataset.times.split(" ").map((step) => (at += Number(step)));
+}
+
+function duration(ms) {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return ms < 3_600_000 ? `${(ms / 60_000).toFixed(1)} min` : `${(ms / 3_600_000).toFixed(1)} h`;
+}
+
+function showValues(aloud) {
+  const { plot, at } = reading;
+  if (!plot.dataset.times) return;
+  const times = plotTimes(plot);
+  let point = times.length - 1;
+  times.forEach((time, index) => {
+    if (Math.abs(time - at) < Math.abs(times[point] - at)) point = index;
+  });
+  const [left, right, top, bottom] = plot.dataset.frame.split(" ").map(Number);
+  const [first, last] = [times[0], times.at(-1)];
+  const x = last > first ? left + ((times[point] - first) / (last - first)) * (right - left) : right;
+  let cursor = plot.querySelector(".cursor");
+  if (!cursor) {
+    cursor = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    cursor.classList.add("cursor");
+    plot.append(cursor);
+  }
+  for (const [name, value] of Object.entries({ x1: x, x2: x, y1: top, y2: bottom })) cursor.setAttribute(name, value);
+  const day = last - first >= 2 * 86_400_000;
+  const date = new Date(times[point]);
+  const told = [day ? date.toISOString().slice(0, 10) : clock(date)];
+  const legend = plot.parentElement.querySelector(".legend");
+  [...plot.querySelectorAll("path[data-values]")].forEach((line, number) => {
+    const value = line.dataset.values.split(",")[point];
+    const text = value === "" ? "–" : plot.dataset.ms ? duration(Number(value)) : value;
+    const shown = legend.querySelectorAll(".key b")[number];
+    shown.dataset.now ??= shown.textContent;
+    shown.textContent = text;
+    told.push(`${shown.parentElement.firstChild.textContent.trim()} ${text}`);
+  });
+  let moment = legend.querySelector(".moment");
+  if (!moment) {
+    moment = document.createElement("span");
+    moment.className = "moment";
+    legend.append(moment);
+  }
+  moment.textContent = told[0];
+  if (aloud) tell(told.join(", "));
+}
+
+function read(plot, at, aloud) {
+  if (reading && reading.plot !== plot) stopReading();
+  reading = { plot, at };
+  showValues(aloud);
+}
+
+function stopReading() {
+  const { plot } = reading;
+  reading = null;
+  plot.querySelector(".cursor")?.remove();
+  const legend = plot.parentElement?.querySelector(".legend");
+  legend?.querySelector(".moment")?.remove();
+  for (const shown of legend?.querySelectorAll("[data-now]") ?? []) {
+    shown.textContent = shown.dataset.now;
+    delete shown.dataset.now;
+  }
+}
+
+document.addEventListener("pointermove", (event) => {
+  const plot = event.target.closest?.("svg[data-times]");
+  if (!plot) {
+    if (reading && reading.plot !== document.activeElement) stopReading();
+    return;
+  }
+  const [left, right] = plot.dataset.frame.split(" ").map(Number);
+  const box = plot.getBoundingClientRect();
+  const times = plotTimes(plot);
+  const share = (((event.clientX - box.left) / box.width) * plot.viewBox.baseVal.width - left) / (right - left);
+  read(plot, times[0] + share * (times.at(-1) - times[0]), false);
+});
+
+document.addEventListener("keydown", (event) => {
+  const plot = event.target.closest("svg[data-times]");
+  const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+  if (!plot || !step) return;
+  event.preventDefault();
+  const times = plotTimes(plot);
+  const from = reading?.plot === plot ? times.findIndex((time) => time >= reading.at) : times.length;
+  const to = Math.min(Math.max((from < 0 ? times.length - 1 : from) + step, 0), times.length - 1);
+  read(plot, times[to], true);
+});
+
+document.addEventListener("focusout", (event) => {
+  if (reading && reading.plot === event.target) stopReading();
+});
+
+// Copying.
+
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  // Over plain HTTP, but on this machine, a browser has only the old way.
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const copied = document.execCommand("copy");
+  field.remove();
+  if (!copied) throw new Error("refused");
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest(".copy");
+  if (!button) return;
+  try {
+    let text = button.dataset.text;
+    if (button.dataset.from) {
+      const answer = await fetch(button.dataset.from);
+      if (!answer.ok) throw new Error(answer.statusText);
+      text = await answer.text();
+    }
+    await copy(text ?? document.querySelector(button.dataset.copy).textContent);
+    tell("Copied.");
+    button.classList.add("done");
+    setTimeout(() => button.classList.remove("done"), 2000);
+  } catch {
+    tell("The browser did not let this be copied.");
   }
 });
 
@@ -199,5 +381,6 @@ addEventListener("pageshow", () => {
 
 showTimes(document);
 find("theme").addEventListener("click", changeTheme);
+find("hold")?.addEventListener("click", hold);
 find("help").addEventListener("click", () => find("keys").showModal());
 listen();

@@ -38,7 +38,9 @@ impl Chart {
         html! {
             figure.chart {
                 figcaption { (self.title) (self.legend()) }
-                svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(self.summary()) {
+                svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(self.summary()) tabindex="0"
+                    data-times=[self.times()] data-ms=[self.ms.then_some("1")]
+                    data-frame={ (LEFT) " " (WIDTH - RIGHT) " " (TOP) " " (HEIGHT - BOTTOM) } {
                     @for step in 0..=4 {
                         @let value = top * f64::from(step) / 4.0;
                         line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(round(y(value))) y2=(round(y(value))) {}
@@ -49,7 +51,7 @@ impl Chart {
                         text.tick x=(WIDTH - RIGHT) y=(HEIGHT - 6.0) text-anchor="end" data-at=[is_time(first, last).then_some(last)] { (self.at(first, last, last)) }
                     }
                     @for (number, line) in self.lines.iter().enumerate() {
-                        path class={ "line line" (number) } d=(path(line, &x, &y)) {}
+                        path class={ "line line" (number) } d=(path(line, &x, &y)) data-values=(listed_values(line)) {}
                         @for (at, value) in alone(line) {
                             circle class={ "dot line" (number) } cx=(round(x(at))) cy=(round(y(value))) r="2.5" {}
                         }
@@ -98,6 +100,19 @@ impl Chart {
             Some(value) => self.tick(value),
             None => "–".into(),
         }
+    }
+
+    /// The times of its points, for scripts that read the plot: the first, and from each to the next. `None` when
+    /// its lines have different ones.
+    fn times(&self) -> Option<String> {
+        let times = |line: &Line| -> Vec<i64> { line.points.iter().map(|point| point.0).collect() };
+        let first = times(self.lines.first()?);
+        if first.is_empty() || self.lines.iter().any(|line| times(line) != first) {
+            return None;
+        }
+        let steps = first.windows(2).map(|two| two[1] - two[0]);
+        let all: Vec<String> = std::iter::once(first[0]).chain(steps).map(|ms| ms.to_string()).collect();
+        Some(all.join(" "))
     }
 
     /// What the plot says, in words.
@@ -153,6 +168,12 @@ fn ceiling(value: f64) -> f64 {
     }
 }
 
+/// The values of a line; nothing where there is none.
+fn listed_values(line: &Line) -> String {
+    let value = |point: &(i64, Option<f64>)| point.1.map_or(String::new(), |value| round(value).to_string());
+    line.points.iter().map(value).collect::<Vec<_>>().join(",")
+}
+
 fn path(line: &Line, x: &dyn Fn(i64) -> f64, y: &dyn Fn(f64) -> f64) -> String {
     let mut text = String::new();
     let mut drawing = false;
@@ -198,6 +219,16 @@ mod tests {
             Line { label: "a", points: vec![(0, Some(1.0)), (1, Some(2.0)), (2, None), (3, Some(1.0))] };
         assert_eq!(path(&line, &|at| at as f64, &|value| value), "M0 1L1 2M3 1");
         assert_eq!(alone(&line), [(3, 1.0)]);
+    }
+
+    #[test]
+    fn scripts_read_times_and_values() {
+        let line = |points| Line { label: "a", points };
+        let one = line(vec![(1000, Some(1.25)), (1500, None), (3000, Some(7.0))]);
+        assert_eq!(listed_values(&one), "1.3,,7");
+        let chart = |lines| Chart { title: "t", lines, ms: false };
+        assert_eq!(chart(vec![one]).times().as_deref(), Some("1000 500 1500"));
+        assert_eq!(chart(vec![line(vec![(1, None)]), line(vec![(2, None)])]).times(), None);
     }
 
     #[test]

@@ -120,6 +120,12 @@ impl Filters {
         self.filters.iter().any(|(own, _, bytes)| *own == field && bytes == value)
     }
 
+    /// Whether the server finds a page of these without looking at many others.
+    pub fn are_indexed(&self) -> bool {
+        let indexed = ["state", "queue", "name", "tag", "user", "group", "kind", "tracked"];
+        self.filters.iter().all(|(field, _, _)| indexed.contains(field))
+    }
+
     /// Whether JOB.COUNT answers at once however many jobs there are: by states and queues, or by one of
     /// name, kind, user, tag and TRACKED alone.
     pub fn count_is_cheap(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{bytes, text, Record};
 use crate::failure::Failure;
 use crate::format::{board_address, job_link, name, size, word};
-use crate::names::{address, hex, own, short, unhex};
+use crate::names::{address, hex, own, unhex};
 use crate::query::Query;
 
 /// Longer payloads are not edited here.
@@ -271,8 +271,7 @@ fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Word
         @if let Some(fault) = fault {
             p.refused { "The payload was JSON, and is no longer: " (fault) ". A worker that reads JSON fails with it." }
         }
-        p { "The command:" }
-        pre.data #command tabindex="0" { (short(words.text().as_bytes(), 4000)) }
+        (super::layout::command(&words, 4000))
         form method="post" action=(own(&cx.here)) {
             (secret(&cx.session))
             @for (field, value) in form.iter() { @if field != "csrf" { (hidden(field, value)) } }

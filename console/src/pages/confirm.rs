@@ -15,7 +15,7 @@ use crate::connection::reply::{bytes, int, list, text, Record};
 use crate::failure::Failure;
 use crate::filters::Filters;
 use crate::format::{board_address, job_link, name, number, state};
-use crate::names::{address, own, short, shown};
+use crate::names::{address, own, shown};
 use crate::query::Query;
 
 /// How many jobs one look of a dry run counts; the page shows further ones as "more".
@@ -37,6 +37,8 @@ pub fn verb_text(verb: &str) -> &'static str {
         "resume" => "Resume",
         "settings" => "Change settings",
         "signal" => "Send the signal",
+        "worker-quiet" => "Make quiet",
+        "worker-resume" => "Resume the worker",
         "schedule-pause" => "Pause the schedule",
         "schedule-resume" => "Resume the schedule",
         "schedule-run" => "Run the schedule now",
@@ -116,8 +118,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
         (forecast.told)
         @match &forecast.words {
             Some(words) => {
-                p { "The command:" }
-                pre.data #command tabindex="0" { (short(words.text().as_bytes(), 2000)) }
+                (super::layout::command(words, 2000))
                 form method="post" action=(forecast.answer(&cx.query)) {
                     (secret(&cx.session))
                     @if forecast.carried { @for id in forecast.fit.iter().flatten() { (hidden("id", id)) } }
@@ -145,6 +146,7 @@ fn back(board: &[u8], query: &Query) -> String {
     }
     match (query.text("verb").unwrap_or_default(), ids.as_slice()) {
         ("settings", _) => super::settings::place_address(board, query),
+        ("worker-quiet" | "worker-resume", _) => board_address("/workers", board),
         ("schedule-del", _) => board_address("/schedules", board),
         (verb, _) if verb.starts_with("schedule") => {
             super::schedule::schedule_address(board, query.bytes("schedule").unwrap_or_default())
@@ -305,6 +307,16 @@ async fn of_one(cx: &RequestContext, board: &[u8], words: Words) -> Result<Forec
             p { "The signal " (name(cx.query.bytes("signal").unwrap_or_default())) " for " @for id in cx.query.all("id") { (job_link(board, id)) " " } }
             p.faint { "The first signal of a name counts: it cannot be taken back." }
         },
+        verb @ ("worker-quiet" | "worker-resume") => {
+            let worker = cx.query.bytes("worker").unwrap_or_default();
+            html! {
+                p {
+                    "The worker " (name(worker))
+                    @if verb == "worker-quiet" { " gets no more jobs and keeps those that it holds, until it is resumed or its registration ends." }
+                    @else { " gets jobs again." }
+                }
+            }
+        }
         _ => html! { p { "Schedule " (name(cx.query.bytes("schedule").unwrap_or_default())) } },
     };
     Ok(Forecast::of_one(Some(words), told))

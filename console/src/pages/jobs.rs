@@ -5,7 +5,7 @@ use maud::{html, Markup};
 
 use super::jobs_list::{list, Listed};
 use super::layout::hidden;
-use super::{answer, Part, View};
+use super::{answer, LivePage, Part, View};
 use crate::alike::headline;
 use crate::app::RequestContext;
 use crate::connection::board_command;
@@ -20,11 +20,15 @@ pub async fn get(cx: RequestContext) -> Response {
     if let (Ok(board), Some(id)) = (cx.board(), cx.query.bytes("id")) {
         return Redirect::to(&address("/job", &[("b", &board), ("id", id)])).into_response();
     }
-    let view = view(&cx).await;
-    answer(&cx, view, None)
+    // Further pages stay as they are, and so do lists for which the server looks at each job.
+    if cx.query.is_set("cursor") || !Filters::read(&cx.query).are_indexed() {
+        let view = view(&cx).await;
+        return answer(&cx, view, None);
+    }
+    super::get(LivePage::Jobs, cx).await
 }
 
-async fn view(cx: &RequestContext) -> Result<View, Failure> {
+pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let board = cx.board()?;
     let filters = Filters::read(&cx.query);
     let count = match filters.count_is_cheap() {
@@ -68,7 +72,7 @@ pub async fn count(cx: &RequestContext, board: &[u8], filters: &Filters) -> Resu
         }
     }
     filters.add_to(&mut command);
-    Ok(int(&cx.ask(board, command).await?).unwrap_or(0))
+    Ok(int(&cx.ask_shared(board, command).await?).unwrap_or(0))
 }
 
 /// The field with the search as one would type it.
@@ -183,7 +187,7 @@ fn table_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
     let id = row.bytes("id");
     let (field, value) = crate::query::hidden_field("id", &id);
     html! {
-        tr {
+        tr data-row=(value) {
             @if cx.may_write() { td { input type="checkbox" name=(field) value=(value) aria-label={ "Choose " (shown(&id)) }; } }
             th scope="row" { (job_link(board, &id)) }
             td data-label="State" { (state(&row.text("state"))) }

@@ -36,7 +36,7 @@ pub async fn list(cx: &RequestContext, board: &[u8], filters: &Filters) -> Resul
         }
         command.arg("CURSOR").arg(&cursor).arg("COUNT").arg(PAGE - rows.len());
         command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
-        let (next, found) = page(cx.ask(board, command).await?);
+        let (next, found) = page(cx.ask_shared(board, command).await?);
         rows.extend(found);
         match next {
             Some(next) if rows.len() < PAGE && began.elapsed() < SEARCH => cursor = next,

@@ -9,10 +9,11 @@ use maud::{html, Markup, DOCTYPE};
 use super::View;
 use crate::access::guard::cookie;
 use crate::access::sessions::Session;
+use crate::actions::Words;
 use crate::app::{App, RequestContext};
 use crate::failure::Failure;
 use crate::format::{board_address, name};
-use crate::names::{own, shown};
+use crate::names::{own, short, shown};
 use crate::query::hidden_field;
 
 /// The hidden field that carries a name unharmed.
@@ -24,6 +25,26 @@ pub fn hidden(field: &str, value: &[u8]) -> Markup {
 /// The secret of the session's forms.
 pub fn secret(session: &Session) -> Markup {
     html! { input type="hidden" name="csrf" value=(session.csrf()); }
+}
+
+/// A button that copies the text of an element, or `text` where the page shows only a part of it.
+pub fn copy(what: &str, element: &str, text: Option<&str>) -> Markup {
+    html! { button.copy type="button" data-copy=(element) data-text=[text] { "Copy" span.unseen { " " (what) } } }
+}
+
+/// The same of what an address has: the page shows another form of it.
+pub fn copy_from(what: &str, from: &str) -> Markup {
+    html! { button.copy type="button" data-from=(from) { "Copy" span.unseen { " " (what) } } }
+}
+
+/// A command as one types it into redis-cli.
+pub fn command(words: &Words, most: usize) -> Markup {
+    let text = words.text();
+    let shown = short(text.as_bytes(), most);
+    html! {
+        p { "The command: " (copy("the command", "#command", (shown != text).then_some(&text))) }
+        pre.data #command tabindex="0" { (shown) }
+    }
 }
 
 struct Frame<'a> {
@@ -126,7 +147,10 @@ fn banner(frame: &Frame) -> Markup {
                 }
             }
             div.corner {
-                @if frame.live.is_some() { span #pulse .badge { "connecting" } }
+                @if frame.live.is_some() {
+                    span #pulse .badge { "connecting" }
+                    button #hold type="button" aria-pressed="false" data-key="h" { "Hold still" }
+                }
                 @if frame.app.options.write { span.badge.write { "actions on" } }
                 @else { span.badge { "read-only" } }
                 button #theme type="button" aria-label="Change between light and dark" data-key="t" { "◐" }
@@ -180,6 +204,8 @@ fn keys() -> Markup {
         ("g q, g w, g t, g l", "queues, workers, types of jobs, limits and groups"),
         ("g r, g s, g e, g a", "schedules, statistics, settings, audit"),
         ("[, ]", "on a failed job: the failure after it, before it"),
+        ("h", "hold the page still, or let it change again"),
+        ("← →", "on a plot: its values, one moment after the other"),
         ("t", "light or dark"),
         ("?", "this list"),
         ("Esc", "close, or leave a field"),

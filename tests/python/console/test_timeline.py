@@ -12,6 +12,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from .process import Console
 
+TRACE = """Traceback (most recent call last):
+  File "/app/shop/payments.py", line 88, in charge
+IOError: m"""
+
 
 @pytest.fixture
 def waited(board: Board) -> Board:

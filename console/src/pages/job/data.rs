@@ -14,6 +14,7 @@ use crate::connection::reply::{bytes, Record};
 use crate::failure::Failure;
 use crate::format::{name, size, when};
 use crate::names::{address, hex};
+use crate::pages::layout::copy_from;
 
 /// So much of a payload is shown; all of it can be downloaded.
 const SHOWN: usize = 16 * 1024;
@@ -110,7 +111,7 @@ async fn read(cx: &RequestContext, board: &[u8], id: &[u8], kept: &mut Kept) -> 
     let block = |field: &'static str, heading: &'static str, value: &[u8]| {
         let from = address("/data", &[("b", board), ("id", id), ("field", field.as_bytes())]);
         html! {
-            h2 { (heading) }
+            h2 { (heading) @if std::str::from_utf8(value).is_ok() { " " (copy_from(&format!("the {field}"), &from)) } }
             (content(value))
             p.faint { (size(value.len() as i64)) ". " a href=(from) download { "Download" } }
         }

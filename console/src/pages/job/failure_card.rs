@@ -38,7 +38,7 @@ pub fn draw(board: &[u8], record: &Record, entries: &[Record]) -> Option<Markup>
             @if message.trim_ascii().contains(&b'\n') { pre.data.trace tabindex="0" aria-label="Message" { (lines(&message)) } }
             @match &trace {
                 Some(trace) => {
-                    h3 { "Traceback" }
+                    h3 { "Traceback " (crate::pages::layout::copy("the traceback", "#traceback", None)) }
                     pre.data.trace #traceback tabindex="0" aria-label="Traceback" { (lines(trace)) }
                 },
                 None => @if headline.is_empty() { p.faint { "Its worker gave no message." } },

@@ -13,13 +13,14 @@ mod signals;
 
 use maud::{html, Markup};
 
+use super::layout::copy;
 use super::{timeline, Memory, Part, View};
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{records, Record};
 use crate::failure::Failure;
 use crate::format::{name, state};
-use crate::names::shown;
+use crate::names::{is_plain, shown};
 
 pub use data::{content, get_data, Kept, Signal, Step};
 pub use output::Output;
@@ -111,7 +112,9 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     if let Some(data) = data {
         parts.push(Part::new("data", "", data)?);
     }
-    let head = html! { h1 { "Job " (name(&id)) } };
+    let head = html! {
+        div.title { h1 { "Job " (name(&id)) } @if is_plain(&id) { (copy("the id", "h1", Some(&shown(&id)))) } }
+    };
     Ok(View { title: shown(&id), board: Some(board), place: "Job", head, parts })
 }
 
