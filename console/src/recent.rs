@@ -18,7 +18,7 @@ const STEP: i64 = 4_000;
 const WINDOW: i64 = 60_000;
 
 /// Older samples go, ms.
-const SPAN: i64 = 15 * 60_000;
+pub const SPAN: i64 = 15 * 60_000;
 
 /// Paces are those of so long, ms.
 const SMOOTH: i64 = 20_000;

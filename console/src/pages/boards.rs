@@ -26,8 +26,10 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// Of the last point that knows it; one that is too old says nothing of now.
     fn pace(&self, of: fn(&Point) -> Option<f64>) -> Option<f64> {
-        self.points.last().and_then(of)
+        let last = self.points.last()?;
+        of(last).filter(|_| now() - last.at <= super::recent::STALE)
     }
 
     /// By how much the timer is late, ms.
@@ -150,7 +152,9 @@ fn activity(cx: &RequestContext, rows: &[Row], at: i64, memory: &[Memory]) -> Ma
         rows.iter().filter_map(|row| row.pace(of)).reduce(|sum, pace| sum + pace)
     };
     let (done, failed) = (sum(|point| point.done), sum(|point| point.failed));
-    let points = cx.app.trends.note_sum(&cx.session.user, at, done, failed);
+    let seen = cx.app.trends.note_sum(&cx.session.user, at, done, failed);
+    let boards: Vec<&[u8]> = rows.iter().map(|row| row.board).collect();
+    let points = super::recent::behind(super::recent::past_of_all(cx, &boards, at), seen);
     let count = |state: &str| rows.iter().map(|row| row.info.int(state)).sum::<i64>();
     let most = |of: &dyn Fn(&Row) -> i64| rows.iter().map(of).max().unwrap_or(-1);
     html! {
