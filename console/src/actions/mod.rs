@@ -157,6 +157,11 @@ impl Plan {
             "resume" => return Ok(Self::One(resume(board, query))),
             "settings" => return settings(board, query).map(Self::One),
             "signal" => return signal(board, query).map(Self::One),
+            verb @ ("worker-quiet" | "worker-resume") => {
+                let worker = query.bytes("worker").ok_or_else(|| bad("No worker is named."))?;
+                let verb = verb.trim_start_matches("worker-").to_uppercase();
+                return Ok(Self::One(start("JOB.WORKER").with(&[verb.as_bytes(), board, worker])));
+            }
             verb @ ("schedule-pause" | "schedule-resume" | "schedule-run" | "schedule-del") => {
                 let id = query.bytes("schedule").ok_or_else(|| bad("No schedule is named."))?;
                 let verb = verb.trim_start_matches("schedule-").to_uppercase();
@@ -367,6 +372,8 @@ mod tests {
         assert_eq!(one("verb=settings&s.lease=5&limit=api"), "JOB.SETTINGS SET board LIMIT api lease 5");
         assert_eq!(one("verb=settings&queue=q&s.limits=a,+b"), "JOB.SETTINGS SET board QUEUE q limits 2 a b");
         assert_eq!(one("verb=settings&r.lease=1"), "JOB.SETTINGS RESET board lease");
+        assert_eq!(one("verb=worker-quiet&worker=a+b"), "JOB.WORKER QUIET board \"a b\"");
+        assert_eq!(one("verb=worker-resume&worker=w"), "JOB.WORKER RESUME board w");
         assert_eq!(one("verb=schedule-run&schedule=%FF%22"), "JOB.SCHEDULE RUN board \"\\xff\\\"\"");
     }
 
@@ -389,6 +396,7 @@ mod tests {
         for text in [
             "",
             "verb=drop",
+            "verb=worker-quiet",
             "verb=now&where=1&state=ready",
             "verb=cancel",
             "verb=cancel&where=1",

@@ -12,7 +12,7 @@ use crate::connection::board_command;
 use crate::connection::reply::{page, Record};
 use crate::failure::Failure;
 use crate::format::{count_link, job_link, name, number, soon};
-use crate::names::shown;
+use crate::names::{address, shown};
 
 /// Running jobs that are looked at.
 const LOOK: usize = 1000;
@@ -53,10 +53,11 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
                         tr {
                             th scope="col" { "Worker" } th scope="col" { "does now" } th.number scope="col" { "running" }
                             th.number scope="col" { "last heard" } th.number scope="col" { "lost leases" }
+                            @if cx.may_write() { th scope="col" { "actions" } }
                             th scope="col" { "role" } th scope="col" { "meta" } th scope="col" { "registered until" }
                         }
                     }
-                    tbody { @for row in &rows { (table_row(board, row, jobs.get(&row.bytes("worker")))) } }
+                    tbody { @for row in &rows { (table_row(cx, board, row, jobs.get(&row.bytes("worker")))) } }
                 }
             }
             (super::board::next_page("/workers", board, "workers", next.as_deref()))
@@ -64,7 +65,7 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     })
 }
 
-fn table_row(board: &[u8], row: &Record, jobs: Option<&Vec<&Record>>) -> Markup {
+fn table_row(cx: &RequestContext, board: &[u8], row: &Record, jobs: Option<&Vec<&Record>>) -> Markup {
     let worker = row.bytes("worker");
     html! {
         tr {
@@ -85,9 +86,21 @@ fn table_row(board: &[u8], row: &Record, jobs: Option<&Vec<&Record>>) -> Markup 
             td.number data-label="running" { (count_link(row.int("claimed"), board, &[("worker", &worker)])) }
             td.number data-label="last heard" { (age(row.maybe_int("active").unwrap_or(-1))) }
             td.number data-label="lost leases" { @if row.has("lapsed") { (number(row.int("lapsed"))) } }
+            @if cx.may_write() { td.actions data-label="actions" { @if row.has("registered") { (quiet(board, row)) } } }
             td data-label="role" { (row.text("role")) }
             td data-label="meta" { (super::work::meta(row.get("meta"))) }
             td data-label="registered until" { (registration(row)) }
         }
     }
+}
+
+/// Only a registered worker can be quiet.
+fn quiet(board: &[u8], row: &Record) -> Markup {
+    let (verb, text) = match row.int("quiet") {
+        1 => ("worker-resume", "Resume"),
+        _ => ("worker-quiet", "Make quiet"),
+    };
+    let worker = row.bytes("worker");
+    let to = address("/confirm", &[("b", board), ("verb", verb.as_bytes()), ("worker", &worker)]);
+    html! { a.button href=(to) { (text) span.unseen { " " (shown(&worker)) } } }
 }

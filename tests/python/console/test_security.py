@@ -28,6 +28,8 @@ ACTIONS = [
     {"verb": "resume"},
     {"verb": "settings", "s.lease": "5"},
     {"verb": "signal", "id": "j", "signal": "approved", "value": "true"},
+    {"verb": "worker-quiet", "worker": "w1"},
+    {"verb": "worker-resume", "worker": "w1"},
     {"verb": "schedule-run", "schedule": "s"},
     {"verb": "schedule-del", "schedule": "s"},
 ]
