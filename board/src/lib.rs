@@ -115,7 +115,7 @@ pub use quotas::Growth;
 pub use reading::explain::{Detail, Details, Explanation, Reason};
 pub use reading::filters::{Cursor, Filter, Filters, Page, Start};
 pub use reading::record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
-pub use schedules::cron::{check_cron, CronFault, CRON_LONGEST, ZONE_LONGEST};
+pub use schedules::cron::{check_cron, cron_times, CronFault, CRON_LONGEST, ZONE_LONGEST};
 pub use schedules::{Backlog, Overlap, Schedule, Template, BACKLOG_MOST, SCHEDULE_ID_LONGEST};
 pub use scope::{Scope, ALL_GROUPS};
 pub use settings::{Level, Overrides, Rules, Setting, Spec, LONGEST, MOST, SPECS};

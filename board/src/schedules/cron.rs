@@ -145,6 +145,18 @@ pub fn check_cron(expression: &[u8], zone: &[u8], now: i64) -> Result<(), CronFa
     cron.first_from(now).map(|_| ()).ok_or(CronFault::NoTime)
 }
 
+/// The first times of an expression at or after `from`, Unix ms: at most `count`.
+pub fn cron_times(expression: &[u8], zone: &[u8], from: i64, count: usize) -> Result<Vec<i64>, CronFault> {
+    let cron = Cron::read(expression, zone)?;
+    let next = |at: &i64| cron.first_from(at.saturating_add(1));
+    let times: Vec<i64> = std::iter::successors(cron.first_from(from), next).take(count).collect();
+    if times.is_empty() && count > 0 {
+        Err(CronFault::NoTime)
+    } else {
+        Ok(times)
+    }
+}
+
 /// Calls `work` with an expression that is known to be valid; `None` when it cannot be read here.
 /// Caches the last expression: a schedule that catches up asks for the same one again and again.
 pub(crate) fn with_cron<R>(
@@ -211,6 +223,16 @@ mod tests {
         // and one of every hour each time.
         let hours = ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"];
         assert_eq!(berlin("30 * * * *", "2026-10-25T00:00:00Z", 3), hours);
+    }
+
+    #[test]
+    fn several_times_from_a_moment_on() {
+        let from = ms("2026-02-10T12:20:00Z");
+        let next = cron_times(b"*/20 * * * *", b"", from, 3);
+        assert_eq!(next, Ok(vec![from, from + 1_200_000, from + 2_400_000]));
+        assert_eq!(cron_times(b"0 0 30 2 *", b"", from, 3), Err(CronFault::NoTime));
+        assert_eq!(cron_times(b"* * * * *", b"Mars/Olympus", from, 3), Err(CronFault::Zone));
+        assert_eq!(cron_times(b"* * * * *", b"", i64::MAX, 3), Err(CronFault::NoTime));
     }
 
     #[test]

@@ -12,14 +12,14 @@ use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{list, text, Record};
 use crate::failure::Failure;
-use crate::format::{board_address, job_link, name, soon, span, state, when};
+use crate::format::{board_address, job_link, name, now, soon, span, state, when};
 use crate::names::{address, own, short, shown};
 use crate::query::Query;
 
 /// Past runs that are looked for.
 const RUNS: i64 = 20;
 
-/// Coming runs that are shown of an interval.
+/// Coming runs that are shown.
 const COMING: i64 = 5;
 
 /// Fields of the form, the words of JOB.SCHEDULE that they stand behind, and what they mean.
@@ -102,16 +102,46 @@ fn fact(board: &[u8], id: &[u8], field: &str, value: &redis::Value) -> Markup {
     }
 }
 
-/// Of an interval the next ones; the server alone knows those of an expression, and tells the first.
-pub fn coming(row: &Record) -> Markup {
-    let (every, next) = (row.int("every"), row.int("next"));
+/// The next times, as the server will find them: it reads expressions with the same code.
+fn coming(row: &Record) -> Markup {
+    let next = row.int("next");
     let end = row.maybe_int("end").filter(|end| *end >= 0).unwrap_or(i64::MAX);
-    let times = if row.has("every") { COMING } else { 1 };
+    let left = row.maybe_int("max").filter(|max| *max >= 0).map_or(COMING, |max| max - row.int("fired"));
+    let most = COMING.min(left.max(1)) as usize;
+    let times = match row.bytes("cron") {
+        // A zone that this console does not know leaves the time that the server has found.
+        cron if !cron.is_empty() => {
+            board::cron_times(&cron, &row.bytes("tz"), next, most).unwrap_or(vec![next])
+        }
+        _ => (0..most as i64).map(|step| next.saturating_add(step * row.int("every"))).collect(),
+    };
     html! {
         @if !row.has("next") { p { "None: it is " (row.text("state")) "." } } @else {
-            ol.plain { @for at in (0..times).map(|step| next + step * every).filter(|at| *at <= end) { li { (when(at)) } } }
+            ol.plain { @for at in times.into_iter().filter(|at| *at <= end) { li { (when(at)) } } }
+            @if row.int("jitter") > 0 { p.note { "Each is posted up to " (span(row.int("jitter"))) " later." } }
         }
     }
+}
+
+/// The next times of an expression in the form, or why the server will refuse it.
+fn foreseen(form: &Query) -> Markup {
+    let field = |name: &str| form.bytes(name).unwrap_or_default().trim_ascii().to_vec();
+    let (cron, zone) = (field("cron"), field("tz"));
+    if cron.is_empty() {
+        return html! {};
+    }
+    let why = match board::cron_times(&cron, &zone, now(), COMING as usize) {
+        Ok(times) => {
+            return html! {
+                p { "It would run at:" }
+                ol.plain #foreseen { @for at in times { li { (when(at)) } } }
+            }
+        }
+        Err(board::CronFault::Expression(why)) => format!("This is no cron expression: {why}."),
+        Err(board::CronFault::Zone) => format!("There is no time zone {}.", shown(&zone)),
+        Err(board::CronFault::NoTime) => "This expression names no time that ever comes.".into(),
+    };
+    html! { p.refused { (why) } }
 }
 
 /// What became of the last runs, as far as their records are kept.
@@ -220,8 +250,8 @@ async fn done(cx: &RequestContext, form: &Query) -> Result<Result<String, View>,
     }
     let body = html! {
         p { @if row.is_some() { "This changes the schedule " (name(&id)) "." } @else { "This makes the schedule " (name(&id)) "." } }
-        p { "The command:" }
-        pre.data #command tabindex="0" { (short(words.text().as_bytes(), 4000)) }
+        (foreseen(form))
+        (super::layout::command(&words, 4000))
         form method="post" action=(own(&cx.here)) {
             (secret(&cx.session))
             @for (field, value) in form.iter() { @if field != "csrf" { (hidden(field, value)) } }

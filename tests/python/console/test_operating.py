@@ -53,6 +53,28 @@ def test_what_each_worker_does_now(page: Page, reading: Console, shop: Board):
     expect(row(page, "new-worker").locator("td[data-label='does now']")).to_contain_text("tidy now, since")
 
 
+def test_a_worker_is_made_quiet_and_resumed(page: Page, writing: Console, reading: Console, board: Board):
+    """Only a registered one, and only where actions are on."""
+    board.worker("REGISTER", "w 1")
+    board.post_many(2)
+    board.claim_one("lone")
+    page.goto(writing.at("/workers", b=board.key))
+    expect(row(page, "lone").get_by_role("link", name="Make quiet")).to_have_count(0)
+    row(page, "w 1").get_by_role("link", name="Make quiet").click()
+    expect(page.locator("#command")).to_have_text(f'JOB.WORKER QUIET {board.key} "w 1"')
+    page.get_by_role("button", name="Make quiet").click()
+    expect(page.get_by_role("status")).to_have_text("Make quiet: done.")
+    expect(row(page, "w 1").locator(".badge")).to_have_text("quiet")
+    assert board.claim("w 1") == []
+    row(page, "w 1").get_by_role("link", name="Resume").click()
+    page.get_by_role("button", name="Resume the worker").click()
+    expect(row(page, "w 1").locator(".badge")).to_have_count(0)
+    assert board.claim_one("w 1")
+    page.goto(reading.at("/workers", b=board.key))
+    expect(row(page, "w 1")).to_be_visible()
+    expect(page.get_by_role("link", name="Make quiet")).to_have_count(0)
+
+
 def test_types_of_jobs(page: Page, reading: Console, board: Board):
     board.set(retain_complete=3_600_000)
     for number in range(6):
@@ -110,7 +132,9 @@ def test_a_schedule_is_made_and_edited(page: Page, writing: Console, board: Boar
     assert board.info() is None or board.info()["schedules"] == 0
     page.get_by_role("button", name="Save the schedule").click()
     expect(page.get_by_role("status")).to_have_text("The schedule is made.")
-    expect(page.locator("#coming time")).to_have_count(1)
+    coming = page.locator("#coming time")
+    expect(coming).to_have_count(5)
+    assert len(set(coming.evaluate_all("all => all.map(one => one.dateTime)"))) == 5
     page.get_by_role("link", name="Edit").click()
     expect(page.get_by_label("cron")).to_have_value("30 2 * * *")
     page.get_by_role("textbox", name="queue", exact=True).fill("other")
@@ -137,6 +161,36 @@ def test_an_interval_shows_its_coming_runs(page: Page, reading: Console, board: 
     expect(page.locator("#record")).to_contain_text("1 h")
     expect(page.locator("#runs")).to_contain_text("None yet")
     assert reading.ask(reading.at("/schedule", b=board.key, schedule="no")).status == 404
+
+
+def test_a_cron_expression_shows_its_times_before_it_is_saved(page: Page, writing: Console, board: Board):
+    """Five, as the server will find them; a wrong one says why."""
+    page.goto(writing.at("/schedule/edit", b=board.key))
+    page.get_by_role("textbox", name="id", exact=True).fill("s")
+    page.get_by_label("cron").fill("0 9 1 1 *")
+    page.get_by_label("tz").fill("Europe/Berlin")
+    page.get_by_role("button", name="Look at the command").click()
+    times = page.locator("#foreseen time")
+    expect(times).to_have_count(5)
+    all = times.evaluate_all("all => all.map(one => one.dateTime)")
+    assert all == sorted(all) and {at[4:] for at in all} == {"-01-01T08:00:00Z"}
+    page.get_by_role("button", name="Save the schedule").click()
+    expect(page.locator("#coming time")).to_have_count(5)
+    assert page.locator("#coming time").evaluate_all("all => all.map(one => one.dateTime)") == all
+    for cron, why in [
+        ("61 * * * *", "This is no cron expression: "),
+        ("0 0 30 2 *", "no time that ever comes"),
+    ]:
+        page.goto(writing.at("/schedule/edit", b=board.key, schedule="s"))
+        page.get_by_label("cron").fill(cron)
+        page.get_by_role("button", name="Look at the command").click()
+        expect(page.locator("#forecast .refused")).to_contain_text(why)
+
+
+def test_a_schedule_that_ends_shows_no_runs_behind_its_end(page: Page, reading: Console, board: Board):
+    board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "few", "x", "CRON", "0 * * * *", "MAX", 3)
+    page.goto(reading.at("/schedule", b=board.key, schedule="few"))
+    expect(page.locator("#coming time")).to_have_count(3)
 
 
 def test_settings_have_groups_units_and_origins(page: Page, reading: Console, board: Board):
