@@ -271,7 +271,7 @@ fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Word
         @if let Some(fault) = fault {
             p.refused { "The payload was JSON, and is no longer: " (fault) ". A worker that reads JSON fails with it." }
         }
-        (super::layout::command(&words, 4000))
+        (super::layout::command(words, 4000))
         form method="post" action=(own(&cx.here)) {
             (secret(&cx.session))
             @for (field, value) in form.iter() { @if field != "csrf" { (hidden(field, value)) } }
