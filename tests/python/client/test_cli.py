@@ -98,6 +98,8 @@ def test_list_and_requeue(cli, jobs) -> None:
     assert cli(*requeue)[:2] == (0, "requeue: 1500\n")
     assert jobs.count(queue="r", state="ready") == 1500
     assert "r" in cli("queues", "board")[1]
+    jobs.pause(queue="r")
+    assert "r (paused)" in cli("queues", "board")[1]
 
 
 def test_jobs_are_found_on_the_command_line(cli, jobs) -> None:

@@ -154,7 +154,14 @@ def run_queues(arguments: argparse.Namespace) -> int:
         print(as_json(found))
         return 0
     names = "ready claimed scheduled blocked failed".split()
-    rows = [[row["queue"], *(str(row[name]) for name in names), span(row["oldest"])] for row in found]
+    rows = [
+        [
+            row["queue"] + (" (paused)" if row["paused"] else ""),
+            *(str(row[name]) for name in names),
+            span(row["oldest"]),
+        ]
+        for row in found
+    ]
     print(columns(rows, ["QUEUE", *(name.upper() for name in names), "OLDEST"]))
     return 0
 
