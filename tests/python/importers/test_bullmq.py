@@ -98,6 +98,20 @@ def test_schedulers_become_schedules(moved: Board):
     assert moved.count(queue="reports", state="scheduled") == 0, "the job of the next time went with it"
 
 
+def test_a_scheduler_whose_limit_is_reached_stays(server: Server, source: redis.Redis, imported):
+    make(server)
+    source.hset("bull:reports:repeat:hourly", mapping={"limit": 1, "ic": 1})
+    [due] = [job for job in source.zrange("bull:reports:prioritized", 0, -1) if b"hourly" in job]
+    source.zrem("bull:reports:prioritized", due)
+    source.delete(b"bull:reports:" + due)
+    source.hset("bull:reports:repeat:nightly", mapping={"limit": 3, "ic": 2})
+    _, output = imported("bullmq")
+    assert "as many jobs as its limit allows" in output
+    call = server.board().client.execute_command
+    assert call("JOB.SCHEDULE", "GET", "board", "hourly") is None
+    assert call("JOB.SCHEDULE", "GET", "board", "nightly")["max"] == 2, "the one that waits is not done"
+
+
 def test_nothing_of_what_was_moved_stays(moved: Board, source: redis.Redis):
     kept = {key.decode().split(":", 2)[2] for key in source.keys("bull:*")}
     assert kept <= {"meta", "id", "events", "marker", "pc", "stalled-check", "completed", "done"}

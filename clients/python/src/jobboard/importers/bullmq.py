@@ -117,9 +117,15 @@ class BullMQ:
         put_retries(posting, options, done=int(job.get("atm") or job.get("attemptsMade") or 0))
         put_retention(posting, options.get("removeOnComplete"))
         if section.state == "recurring":
-            if self._next(section, ref) is None:  # the job of that time waits already, and is moved as a job
+            done = int(job.get("ic") or 1)
+            if self._next(section, ref) is None:  # the job of that time is moved as a job
                 score += int(float(job.get("every", 1)))
-            return Item(ref, recurring(posting, text(ref), job, score))
+            else:
+                done -= 1
+            left = int(float(job["limit"])) - done if job.get("limit") else None
+            if left is not None and left < 1:
+                return Item(ref, problem="it has posted as many jobs as its limit allows")
+            return Item(ref, recurring(posting, text(ref), job, score, left))
         posting.meta = {
             "source": "bullmq",
             "created": job.get("timestamp"),
@@ -198,12 +204,10 @@ def failure(job: dict[str, str]) -> tuple[str, str]:
     return (kind if kind.isidentifier() else "failed")[:100], reason
 
 
-def recurring(posting: Posting, id: str, job: dict[str, str], due: float) -> Recurring:
+def recurring(posting: Posting, id: str, job: dict[str, str], due: float, left: int | None) -> Recurring:
     posting.id = id
     if not posting.payload:
         posting.payload = b"{}"
-    done = int(job.get("ic") or 1) - 1
-    limit = job.get("limit")
     return Recurring(
         posting,
         every=int(float(job["every"])) if "every" in job else None,
@@ -211,5 +215,5 @@ def recurring(posting: Posting, id: str, job: dict[str, str], due: float) -> Rec
         tz=job.get("tz"),
         start=int(due),
         end=int(float(job["endDate"])) if "endDate" in job else None,
-        most=max(int(float(limit)) - done, 1) if limit else None,
+        most=left,
     )
