@@ -50,6 +50,8 @@ ACTS: dict[str, tuple[dict, str]] = {
     "schedule-resume": ({"schedule": "stopped"}, "No schedule is named"),
     "schedule-run": ({"schedule": "s"}, "No schedule is named"),
     "schedule-del": ({"schedule": "s"}, "No schedule is named"),
+    "worker-quiet": ({"worker": "busy"}, "No worker is named"),
+    "worker-resume": ({"worker": "silent"}, "No worker is named"),
 }
 """Of each verb what its address names, and what is said when it names nothing; "" where it needs nothing."""
 
@@ -90,6 +92,9 @@ def full(board: Board) -> Board:
         board.fail("w1", id, "IOError", "m", token=token, noretry=True)
     board.call("POST", "x", "ID", "gate", "AWAIT", 1, "approved")
     board.pause(queue="stopped")
+    for worker in ["busy", "silent"]:
+        board.client.execute_command("JOB.WORKER", "REGISTER", board.key, worker)
+    board.client.execute_command("JOB.WORKER", "QUIET", board.key, "silent")
     for schedule in ["s", "stopped"]:
         board.client.execute_command("JOB.SCHEDULE", "SET", board.key, schedule, "x", "EVERY", 3_600_000)
     board.client.execute_command("JOB.SCHEDULE", "PAUSE", board.key, "stopped")
