@@ -243,7 +243,7 @@ export interface ScheduleSetOptions {
   end?: Time | undefined;
   /** at most this many runs, those of `RUN` included. Range: -1 (no limit) or 1 to 2^53-1 */
   max?: number | undefined;
-  /** what happens to times that passed while the server could not post (down, or clients paused). `skip`: nothing is posted for them; a time counts as missed when the next one has passed, or after a minute. `one`: one run, with the last of these times as its intended time. `all`: a run for each, in order, in slices between other work. A number: a run for each of the last so many, in order; the earlier ones are passed over. Range: or 1 to 400 */
+  /** what happens to times that passed while the server could not post (down, or clients paused). `skip`: nothing is posted for them; a time counts as missed when the next one has passed, or after a minute. `one`: one run, with the last of these times as its intended time. `all`: a run for each, in order, in slices between other work. A number n: a run for each of the last n missed times, in order, and none for earlier ones. Range: or 1 to 400 */
   backlog?: 'skip' | 'one' | 'all' | number | undefined;
   /** what happens at a time when the last run has not ended. `allow`: the server posts all the same. `skip`: it posts nothing. `replace`: it cancels the last run first, claimed or not. Range: | `allow` */
   overlap?: 'allow' | 'skip' | 'replace' | undefined;

@@ -173,17 +173,21 @@ def test_filters_are_chips_of_the_address(page: Page, reading: Console, mixed: B
 
 def test_what_exists_is_suggested(page: Page, reading: Console, mixed: Board):
     page.goto(reading.at("/board", b=mixed.key))
-    find = page.get_by_role("banner").get_by_role("combobox")
-    offered = page.locator("#suggestions option")
     for typed, expected in [
         ("ioe", "kind:IOError"),
         ("failed ev", "failed tag:even"),
         ("q1", "queue:q1"),
         ("w2", "worker:w2"),
     ]:
-        find.fill(typed)
-        expect(offered).to_have_count(1)
-        expect(offered.first).to_have_attribute("value", expected)
+        check_suggestion(page, typed, expected)
+
+
+def check_suggestion(page: Page, typed: str, expected: str) -> None:
+    """What is typed into Find has one suggestion, this one."""
+    page.get_by_role("banner").get_by_role("combobox").fill(typed)
+    offered = page.locator("#suggestions option")
+    expect(offered).to_have_count(1)
+    expect(offered.first).to_have_attribute("value", expected)
 
 
 def test_what_the_newest_jobs_have_is_suggested(page: Page, reading: Console, mixed: Board):
@@ -192,7 +196,6 @@ def test_what_the_newest_jobs_have_is_suggested(page: Page, reading: Console, mi
     mixed.call("POST", "x", "ID", "gate", "AWAIT", 1, "approved")
     page.goto(reading.at("/board", b=mixed.key))
     find = page.get_by_role("banner").get_by_role("combobox")
-    offered = page.locator("#suggestions option")
     for typed, expected in [
         ("sms", "name:sms"),
         ("user:u2", "user:u2"),
@@ -204,9 +207,7 @@ def test_what_the_newest_jobs_have_is_suggested(page: Page, reading: Console, mi
         ("ann@", "text:ann@example.com"),
         ("running 4711", "running text:4711"),
     ]:
-        find.fill(typed)
-        expect(offered).to_have_count(1)
-        expect(offered.first).to_have_attribute("value", expected)
+        check_suggestion(page, typed, expected)
     for search in ['meta.region:"eu west"', "text:ann@example.com"]:
         find.fill(search)
         find.press("Enter")

@@ -46,29 +46,23 @@ def run_count(arguments: argparse.Namespace) -> int:
 
 def run_kinds(arguments: argparse.Namespace) -> int:
     found = board_of(arguments).kinds()
-    if arguments.json:
-        print(as_json(found))
-        return 0
     rows = sorted(found.items(), key=lambda row: (-row[1], row[0]))
-    print(columns([[kind, str(jobs)] for kind, jobs in rows], ["KIND", "FAILED"]))
-    return 0
+    return _show(arguments, found, [[kind, str(jobs)] for kind, jobs in rows], ["KIND", "FAILED"])
 
 
 def run_tags(arguments: argparse.Namespace) -> int:
     found = list(board_of(arguments).tags())
-    if arguments.json:
-        print(as_json(found))
-        return 0
-    print(columns([[row["tag"], str(row["jobs"])] for row in found], ["TAG", "JOBS"]))
-    return 0
+    return _show(arguments, found, [[row["tag"], str(row["jobs"])] for row in found], ["TAG", "JOBS"])
 
 
 def run_limits(arguments: argparse.Namespace) -> int:
     found = list(board_of(arguments).limits())
-    if arguments.json:
-        print(as_json(found))
-        return 0
-    print(columns(map(_limit, found), "LIMIT CLAIMED CONCURRENCY RATE BURST DEBT REST".split()))
+    heads = "LIMIT CLAIMED CONCURRENCY RATE BURST DEBT REST".split()
+    return _show(arguments, found, [_limit(row) for row in found], heads)
+
+
+def _show(arguments: argparse.Namespace, found: Any, rows: list[list[str]], heads: list[str]) -> int:
+    print(as_json(found) if arguments.json else columns(rows, heads))
     return 0
 
 

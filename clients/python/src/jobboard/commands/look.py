@@ -31,7 +31,7 @@ from .common import (
 
 SHOWN = ["id", "state", "queue", "name", "attempt", "progress", "worker", "kind", "message"]
 INBOX = ["id", "queue", "name", "stage", "payload", "awaits"]
-"""What is shown of jobs that wait for a signal which is asked for: what whoever answers wants to know."""
+"""The columns of `list --awaits`: what a person needs to answer a job that waits for a signal."""
 TIMES = {"posted", "due", "claimed", "ended", "modified", "deadline", "intended", "at", "until"}
 
 
