@@ -87,7 +87,9 @@ lint: setup ## Check format, lints and types of Rust, Python and TypeScript
 
 check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
-test: check test-python ## All that a change needs: make check and pytest
+test: setup ## All that a change needs: make check and pytest
+	@scripts/test-tools & tools=$$!; $(MAKE) check && wait $$tools
+	@$(MAKE) test-python
 
 ci: instructions largest ## make test with every test on every server and a million random steps, fuzzing, crates, packages, the demo
 	$(MAKE) test EVERY=1 STEPS=1000000 MODULE=target/release/libjobboard.so
@@ -105,9 +107,7 @@ typescript: ## The TypeScript package: clients/typescript/dist, its documentatio
 	@scripts/typescript pack
 
 test-python: setup $(if $(findstring release,$(MODULE)),build) checked ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [EVERY=1: each test on all of them] [K=expression] [PROCESSES=4]
-	@scripts/peers node qless
-	@scripts/languages
-	@scripts/site
+	@scripts/test-tools
 	JOBBOARD_MODULE='$(abspath $(MODULE))' $(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(filter-out 0 no,$(EVERY)),--every-server) $(if $(K),-k '$(K)')
 
 celery: setup build ## Celery's and kombu's own tests over jobboard://, into docs/reports/celery.md [SERVER=redis82]: most of an hour
