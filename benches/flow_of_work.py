@@ -28,7 +28,6 @@ from waiters import LONG, Waiters, allow_connections, blocked_clients  # noqa: E
 from wire import Wire, encode, fields  # noqa: E402
 
 REPORT = ROOT / "docs" / "reports" / "flow.md"
-ROUNDS = 15
 CLAIMS = 200
 """Claims of a round, a hundred jobs each."""
 BEATS = 5_000
@@ -250,9 +249,9 @@ WAYS: dict[str, tuple[Callable[[Bench], Costs], str, str]] = {
 }
 
 
-def compared(bench: Bench) -> list[list[str]]:
+def compared(bench: Bench, rounds: int) -> list[list[str]]:
     spent: dict[str, list[Costs]] = {name: [] for name in WAYS}
-    for turn in range(ROUNDS + 1):
+    for turn in range(rounds + 1):
         bench.turn = turn
         for name, (measure, *_) in WAYS.items():
             costs = measure(bench)
@@ -274,6 +273,7 @@ def main() -> None:
     parser.add_argument("--server", choices=KINDS, default="redis82")
     parser.add_argument("--jobs", type=int, default=1_000_000)
     parser.add_argument("--waiters", type=int, default=5_000)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--to", type=Path, default=REPORT)
     given = parser.parse_args()
     many = allow_connections(given.waiters)
@@ -281,7 +281,7 @@ def main() -> None:
     try:
         cores.part(server.process.pid)
         bench = Bench(server)
-        rows = compared(bench)
+        rows = compared(bench, given.rounds)
         few = statistics.median(woken(bench, QUEUES) for _ in range(3))
         crowd = statistics.median(woken(bench, many) for _ in range(3))
         wakes = [["waiting posts", number(few), number(crowd), f"{crowd / few:.2f}"]]
@@ -308,9 +308,9 @@ def write(
 Made by `make bench-flow SERVER={given.server} JOBS={given.jobs}` at {commit()}: {cpu_model()},
 {os.cpu_count()} cores, load of the machine at the end {os.getloadavg()[0]:.1f}. {manner}
 
-Microseconds of the server's main thread for a command, in pipelines, the median of {ROUNDS} rounds. Both
-sides of a row are measured in each round, one after the other, in an order that changes from round to round;
-the ratio is the median of the rounds' own.
+Microseconds of the server's main thread for a command, in pipelines, the median of {given.rounds} rounds.
+Both sides of a row are measured in each round, one after the other, in an order that changes from round to
+round; the ratio is the median of the rounds' own.
 
 {table(["command", "beside", "µs", "with", "µs", "ratio", "aim"], rows)}
 

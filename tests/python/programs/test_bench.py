@@ -114,7 +114,8 @@ def test_growth_with_features_in_use(tmp_path: Path) -> None:
 
 def test_the_flow_of_work_beside_plain_commands(tmp_path: Path) -> None:
     page = tmp_path / "flow.md"
-    run(sys.executable, "flow_of_work.py", "--jobs", "5000", "--waiters", "150", "--to", str(page))
+    small = ("--jobs", "5000", "--waiters", "150", "--rounds", "1")
+    run(sys.executable, "flow_of_work.py", *small, "--to", str(page))
     text = page.read_text()
     assert all(f"| {row} |" in text for row in ("a heartbeat", "a post that finds room", "waiting posts"))
     # The walk by a text has looked at every job, and has found the one.
