@@ -114,6 +114,7 @@ pub use quotas::room::{Freed, Lack, Level as RoomLevel};
 pub use quotas::Growth;
 pub use reading::explain::{Detail, Details, Explanation, Reason};
 pub use reading::filters::{Cursor, Filter, Filters, Page, Start};
+pub use reading::queues::{QueueOrder, RankedQueue};
 pub use reading::record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
 pub use schedules::cron::{check_cron, cron_times, CronFault, CRON_LONGEST, ZONE_LONGEST};
 pub use schedules::{Backlog, Overlap, Schedule, Template, BACKLOG_MOST, SCHEDULE_ID_LONGEST};

@@ -84,7 +84,7 @@ impl Command for Groups {
             if fits < groups.len() {
                 next = groups.drain(fits..).next();
             }
-            pages::begin(reply, next.map(|next| cursor_of(&next)).as_deref());
+            pages::begin(reply, next.map(|next| pages::behind(&cursor_of(&next))));
             reply.array(groups.len());
             groups.iter().for_each(|group| row(reply, group));
             Ok(())

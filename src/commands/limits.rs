@@ -29,7 +29,7 @@ impl Command for Limits {
                 reply,
                 page,
                 more,
-                |limit| limit.name(),
+                |limit| pages::behind(limit.name()),
                 |reply, limit| {
                     reply.map(6 + SETTINGS.len());
                     reply.text("limit");

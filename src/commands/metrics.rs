@@ -131,7 +131,7 @@ fn board(text: &mut Text, name: &[u8], board: &Board, room: &mut usize) {
     text.gauge("jobboard_overdue", &own, f64::from(u8::from(board.soonest(&env) <= env.now)));
     text.gauge("jobboard_memory_bytes", &own, board.bytes() as f64);
     let today = day_of(env.now);
-    let (mut named, more) = board.queues_after(None, *room);
+    let (mut named, more) = board.queues_after(b"", None, *room);
     let mut by_name: HashSet<&[u8]> = HashSet::new();
     named.retain(|queue| {
         let fits = text.len() < LONGEST / 2;

@@ -58,28 +58,33 @@ pub fn after(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b">")
 }
 
-/// Replies with a page of rows, as many as fit into one reply: first the cursor, which contains the
-/// last row's name if `more` rows follow. `name` is the name of a row.
+/// The cursor of a page that ends with the row of this name.
+pub fn behind(name: &[u8]) -> Vec<u8> {
+    [b">", name].concat()
+}
+
+/// Replies with a page of rows, as many as fit into one reply: first the cursor, that of the last
+/// row if `more` rows follow. `cursor` is the cursor of a page that ends with a row.
 pub fn write<T>(
     reply: Reply,
     mut rows: Vec<T>,
     more: bool,
-    name: impl Fn(&T) -> &[u8],
+    cursor: impl Fn(&T) -> Vec<u8>,
     write: impl Fn(Reply<'_>, &T),
 ) {
     let fits = fit_rows(&rows, &write);
     let more = more || fits < rows.len();
     rows.truncate(fits);
-    begin(reply, rows.last().filter(|_| more).map(name));
+    begin(reply, rows.last().filter(|_| more).map(cursor));
     reply.array(rows.len());
     rows.iter().for_each(|row| write(reply, row));
 }
 
-/// Begins the reply: a cursor with the last row, or `0` when nothing follows.
-pub fn begin(reply: Reply, last: Option<&[u8]>) {
+/// Begins the reply: this cursor, or `0` when nothing follows.
+pub fn begin(reply: Reply, cursor: Option<Vec<u8>>) {
     reply.array(2);
-    match last {
-        Some(last) => reply.bytes(&[b">", last].concat()),
+    match cursor {
+        Some(cursor) => reply.bytes(&cursor),
         None => reply.text("0"),
     }
 }

@@ -297,7 +297,7 @@ impl Command for List {
                 reply,
                 page,
                 more,
-                |schedule| &*schedule.id,
+                |schedule| pages::behind(&schedule.id),
                 |reply, schedule| write(reply, schedule),
             );
             Ok(())

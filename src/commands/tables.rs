@@ -1,13 +1,17 @@
 //! `JOB.QUEUES`, `JOB.WORKERS` and `JOB.KINDS`: tables of a board, with counts.
 
-use board::{day_of, Board, Histogram, Pace, State};
+use std::cmp::Reverse;
+
+use board::{day_of, Board, Histogram, Pace, QueueOrder, RankedQueue, State};
 
 use super::groups::write_limits;
 use super::pages::{self, Paging};
 use super::{pause_end, read, reference, Command, KeyUse, Spec};
+use crate::commands::args::{once, Args, Keyword, NO_CURSOR};
 use crate::commands::call::Call;
+use crate::integers::whole;
 use crate::redis::reply::Reply;
-use crate::replies::errors::Done;
+use crate::replies::errors::{syntax, unexpected, unknown, CommandError, Done};
 use crate::runtime::world;
 
 /// `JOB.QUEUES` → cursor, and queues with their counts by state.
@@ -23,35 +27,111 @@ impl Command for Queues {
     const SPEC: Spec = reference::JOB_QUEUES.with("readonly", KeyUse::Read);
 
     fn run(call: &mut Call<'_>) -> Done {
-        let (from, count) = Paging::only(&mut call.args, pages::after)?.bounds();
+        let wanted = Wanted::read(&mut call.args)?;
         let reply = call.ctx.reply();
         read(call, |board| {
-            let (queues, more) = board.queues_after(from, count);
             let now = world::now();
-            let queues = queues.into_iter().map(|name| QueueRow::of(board, name, now)).collect();
-            pages::write(
-                reply,
-                queues,
-                more,
-                |queue| queue.name,
-                |reply, queue| write_queue(reply, board, queue, now),
-            );
+            let (rows, more) = wanted.find(board, now);
+            let row = |reply: Reply<'_>, row: &QueueRow<'_>| write_queue(reply, board, row, now);
+            pages::write(reply, rows, more, |row| row.cursor(), row);
             Ok(())
         })
+    }
+}
+
+/// Where a page of queues begins: behind a name, or behind a queue in an order.
+enum From<'a> {
+    Name(&'a [u8]),
+    Rank(RankedQueue<'a>),
+}
+
+impl<'a> From<'a> {
+    fn read(text: &'a [u8]) -> Option<Self> {
+        if let Some(ranked) = text.strip_prefix(b"#") {
+            let (rank, name) = ranked.split_at_checked(ranked.iter().position(|byte| *byte == b':')?)?;
+            return Some(From::Rank((Reverse(whole(rank)?), name.get(1..)?)));
+        }
+        pages::after(text).map(From::Name)
+    }
+}
+
+/// Which queues a client asks for.
+struct Wanted<'a> {
+    text: &'a [u8],
+    order: Option<QueueOrder>,
+    from: Option<From<'a>>,
+    count: usize,
+}
+
+impl<'a> Wanted<'a> {
+    fn read(args: &mut Args<'a>) -> Result<Self, CommandError> {
+        let (mut page, mut text, mut order) = (Paging::FIRST, None, None);
+        while let Some(word) = args.next() {
+            match Keyword::of(word).text() {
+                "CONTAINS" => once(&mut text, "CONTAINS", args.name("CONTAINS")?)?,
+                "BY" => once(&mut order, "BY", queue_order(args)?)?,
+                option if page.take(option, args, From::read)? => {}
+                _ => return unexpected(word),
+            }
+        }
+        let (from, count) = page.bounds();
+        match (&from, order) {
+            (Some(From::Name(_)), Some(_)) | (Some(From::Rank(_)), None) => syntax(NO_CURSOR),
+            _ => Ok(Wanted { text: text.unwrap_or_default(), order, from, count }),
+        }
+    }
+
+    /// These queues, and whether more follow.
+    fn find<'b>(&self, board: &'b Board, now: i64) -> (Vec<QueueRow<'b>>, bool) {
+        if let Some(order) = self.order {
+            let after = self.from.as_ref().and_then(|from| match from {
+                From::Rank(ranked) => Some(*ranked),
+                From::Name(_) => None,
+            });
+            let (found, more) = board.queues_by(order, self.text, after, self.count, now);
+            let row = |(Reverse(rank), name)| QueueRow::of(board, name, Some(rank), now);
+            return (found.into_iter().map(row).collect(), more);
+        }
+        let after = self.from.as_ref().and_then(|from| match from {
+            From::Name(name) => Some(*name),
+            From::Rank(_) => None,
+        });
+        let (found, more) = board.queues_after(self.text, after, self.count);
+        (found.into_iter().map(|name| QueueRow::of(board, name, None, now)).collect(), more)
+    }
+}
+
+fn queue_order(args: &mut Args<'_>) -> Result<QueueOrder, CommandError> {
+    match args.value("BY")? {
+        word if word.eq_ignore_ascii_case(b"oldest") => Ok(QueueOrder::Oldest),
+        word => match State::named(word) {
+            Some(state) => Ok(QueueOrder::Jobs(state)),
+            None => unknown("order", word, State::ALL.map(State::name).into_iter().chain(["oldest"])),
+        },
     }
 }
 
 /// A queue, with what takes time to find: a row is measured before it is written.
 struct QueueRow<'b> {
     name: &'b [u8],
+    /// Its place in the order that was asked for.
+    rank: Option<i64>,
     pace: Pace,
     late: Histogram,
 }
 
 impl<'b> QueueRow<'b> {
-    fn of(board: &'b Board, name: &'b [u8], now: i64) -> QueueRow<'b> {
+    fn of(board: &'b Board, name: &'b [u8], rank: Option<i64>, now: i64) -> QueueRow<'b> {
         let late = board.lateness(name, day_of(now)).unwrap_or_default();
-        QueueRow { name, pace: board.pace(Some(name), now), late }
+        QueueRow { name, rank, pace: board.pace(Some(name), now), late }
+    }
+
+    /// The cursor of a page that ends with it.
+    fn cursor(&self) -> Vec<u8> {
+        match self.rank {
+            Some(rank) => [format!("#{rank}:").as_bytes(), self.name].concat(),
+            None => pages::behind(self.name),
+        }
     }
 }
 
@@ -110,7 +190,7 @@ impl Command for Workers {
                 reply,
                 workers,
                 more,
-                |(worker, ..)| worker,
+                |(worker, ..)| pages::behind(worker),
                 |reply, (worker, claims, seen)| {
                     reply.map(3);
                     reply.text("worker");
@@ -139,7 +219,7 @@ impl Command for Kinds {
                 reply,
                 kinds,
                 behind.next().is_some(),
-                |(kind, _)| kind,
+                |(kind, _)| pages::behind(kind),
                 |reply, (kind, n)| {
                     reply.map(2);
                     reply.text("kind");

@@ -218,7 +218,7 @@ impl Command for List {
                 page.truncate(fits);
                 last = page.last().map(|(name, _)| *name);
             }
-            pages::begin(reply, last.map(|last| &**last));
+            pages::begin(reply, last.map(|last| pages::behind(last)));
             reply.array(page.len());
             page.into_iter().for_each(|(name, worker)| write(reply, board, name, worker, now));
             Ok(())

@@ -295,29 +295,6 @@ impl Board {
             || queue.fair.as_ref().is_some_and(|f| f.is_known())
     }
 
-    fn named_queues(&self) -> impl Iterator<Item = &[u8]> {
-        self.queues.iter().filter(|(_, _, q)| Self::is_queue(q)).map(|(_, name, _)| &**name)
-    }
-
-    /// How many queues [`Board::queue_names`] has. O(queues).
-    pub fn queue_count(&self) -> usize {
-        self.named_queues().count()
-    }
-
-    /// The queues that have jobs, have settings of their own or of groups, or are paused, by name.
-    /// O(queues).
-    pub fn queue_names(&self) -> Vec<&[u8]> {
-        let mut names: Vec<&[u8]> = self.named_queues().collect();
-        names.sort_unstable();
-        names
-    }
-
-    /// The first `n` of these queues behind a name, and whether there are more. O(queues + n log
-    /// n).
-    pub fn queues_after(&self, after: Option<&[u8]>, n: usize) -> (Vec<&[u8]>, bool) {
-        first(self.named_queues().filter(|name| after.is_none_or(|after| *name > after)), n)
-    }
-
     fn holding_workers(&self) -> impl Iterator<Item = (&[u8], usize, i64)> {
         let held = self.workers.names.iter().map(|(_, name, w)| (&**name, w.claims.len(), w.local.seen));
         held.filter(|(_, n, _)| *n > 0)
@@ -361,7 +338,7 @@ impl Board {
 }
 
 /// The first `n` in order, and whether there are more. O(all + n log n).
-fn first<T: Ord>(all: impl Iterator<Item = T>, n: usize) -> (Vec<T>, bool) {
+pub(crate) fn first<T: Ord>(all: impl Iterator<Item = T>, n: usize) -> (Vec<T>, bool) {
     let mut all: Vec<T> = all.collect();
     let more = all.len() > n;
     if more && n > 0 {

@@ -5,6 +5,7 @@
 //! | `record` | the fields of one job |
 //! | `filters` | which jobs a listing is for |
 //! | `list`, `list_labels` | a page of jobs, found by place or by label |
+//! | `queues` | the queues, by name or those with most of something first |
 //! | `explain`, `obstacles` | why a job is not running |
 //!
 //! Uses `dispatch`, `job`, `places`, `relations` and `structures`.
@@ -14,4 +15,5 @@ pub(crate) mod filters;
 pub(crate) mod list;
 pub(crate) mod list_labels;
 pub(crate) mod obstacles;
+pub(crate) mod queues;
 pub(crate) mod record;

@@ -122,10 +122,15 @@ impl Board {
 
     fn pace_of(&self, lane: &Queue, now: i64) -> Pace {
         let [came, went] = lane.local.pace.last_minute(now).map(|n| n / 60.0);
+        let oldest = self.oldest_ready(lane, now);
+        Pace { arrivals: came, completions: went, ready: lane.count(State::Ready), oldest }
+    }
+
+    /// How long ago the oldest ready job of a queue first could run, ms: see [`Pace::oldest`].
+    pub(crate) fn oldest_ready(&self, lane: &Queue, now: i64) -> Option<i64> {
         let lines = [Some(&lane.ready), lane.fair.as_ref().map(|fair| &fair.all)];
         let since = lines.into_iter().flatten().filter_map(|line| self.oldest(line)).min();
-        let oldest = since.map(|since| now.saturating_sub(since).max(0));
-        Pace { arrivals: came, completions: went, ready: lane.count(State::Ready), oldest }
+        since.map(|since| now.saturating_sub(since).max(0))
     }
 
     /// When the oldest job of a line could first run, Unix ms. Looks at the first job of each

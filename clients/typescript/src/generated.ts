@@ -863,6 +863,10 @@ export interface OutputOptions {
 
 /** The options of `JOB.QUEUES`, in the words of its reference. */
 export interface QueuesOptions {
+  /** only queues whose names contain this text; small and capital letters of ASCII are the same. Range: 1 to 255 bytes */
+  contains?: string | undefined;
+  /** sort by the number of jobs in this state, or by `oldest`, the greatest first; equal ones by name. A queue whose number changes between two pages may be listed twice or not at all. Range: a state, or `oldest` */
+  by?: string | undefined;
   /** the cursor of the last call. Range: | 0 */
   cursor?: string | undefined;
   /** at most this many queues. Range: 1 to `max-batch` */
@@ -1416,6 +1420,8 @@ export const COMMANDS = {
   'JOB.HISTORY': [],
   'JOB.EXPLAIN': [],
   'JOB.QUEUES': [
+    ['contains', 'CONTAINS', 'text'],
+    ['by', 'BY', 'text'],
     ['cursor', 'CURSOR', 'text'],
     ['count', 'COUNT', 'number'],
   ],

@@ -18,19 +18,20 @@ pub const ROWS: usize = 100;
 /// Rows of one answer where all are asked for.
 const PAGE: usize = 1000;
 
-/// One page of a listing of the server's, from the cursor that the address has under `which`, and where it
-/// goes on.
+/// One page of a listing of the server's with these options, from the cursor that the address has under `which`,
+/// and where it goes on.
 pub async fn rows(
     cx: &RequestContext,
     board: &[u8],
     verb: &str,
+    words: &[&[u8]],
     which: &str,
 ) -> Result<(Option<Vec<u8>>, Vec<Record>), Failure> {
     let mut cursor = cx.query.bytes(which).unwrap_or(b"0").to_vec();
     let mut rows = Vec::new();
     loop {
         let mut command = board_command(verb, board);
-        command.arg("CURSOR").arg(&cursor).arg("COUNT").arg(ROWS - rows.len());
+        command.arg(words).arg("CURSOR").arg(&cursor).arg("COUNT").arg(ROWS - rows.len());
         let (next, found) = page(cx.ask_shared(board, command).await?);
         rows.extend(found);
         match next {

@@ -41,7 +41,7 @@ fn held_back(row: &Record) -> Markup {
 }
 
 pub async fn groups(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
-    let (next, rows) = rows(cx, board, "GROUPS", "groups").await?;
+    let (next, rows) = rows(cx, board, "GROUPS", &[], "groups").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
             div.wide {
@@ -113,7 +113,7 @@ fn limit_actions(board: &[u8], row: &Record) -> Markup {
 }
 
 pub async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
-    let (next, rows) = rows(cx, board, "LIMITS", "limits").await?;
+    let (next, rows) = rows(cx, board, "LIMITS", &[], "limits").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
             div.wide {

@@ -2,7 +2,7 @@
 
 use maud::{html, Markup};
 
-use super::board::{all_rows, rows, ROWS};
+use super::board::rows;
 use super::boards::{age, drain};
 use super::layout::hidden;
 use super::{Part, View};
@@ -39,10 +39,7 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
             button { "Show" }
         }
     };
-    let body = match cx.query.is_set("name") || cx.query.is_set("sort") {
-        true => chosen(cx, &board).await,
-        false => by_name(cx, &board).await,
-    };
+    let body = listed(cx, &board).await;
     Ok(View {
         title: format!("Queues of {}", shown(&board)),
         head,
@@ -52,36 +49,32 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     })
 }
 
-/// A page, as the server lists them.
-async fn by_name(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
-    let (next, rows) = rows(cx, board, "QUEUES", "queues").await?;
+/// A page, as the server lists, sorts and filters them.
+async fn listed(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
+    let mut words: Vec<&[u8]> = Vec::new();
+    let mut here: Vec<(&str, &[u8])> = vec![("b", board)];
+    if let Some(text) = cx.query.bytes("name").filter(|text| !text.is_empty()) {
+        words.extend([&b"CONTAINS"[..], text]);
+        here.push(("name", text));
+    }
+    if let Some((field, _)) = ORDERS.iter().find(|(field, _)| cx.query.text("sort") == Some(field)) {
+        words.extend([&b"BY"[..], field.as_bytes()]);
+        here.push(("sort", field.as_bytes()));
+    }
+    let (next, rows) = rows(cx, board, "QUEUES", &words, "queues").await?;
     Ok(html! {
         (table(cx, board, &rows))
         @if let Some(next) = next {
-            nav.pages aria-label="Pages" { a rel="next" href=(address("/queues", &[("b", board), ("queues", &next)])) { "Next page" } }
+            nav.pages aria-label="Pages" {
+                a rel="next" href=(address("/queues", &[&here[..], &[("queues", &next)]].concat())) { "Next page" }
+            }
         }
-    })
-}
-
-/// Of all queues those with such a name, sorted.
-async fn chosen(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
-    let mut rows = all_rows(cx, board, "QUEUES").await?;
-    let wanted = cx.query.text("name").unwrap_or_default().to_lowercase();
-    rows.retain(|row| row.text("queue").to_lowercase().contains(&wanted));
-    if let Some((field, _)) = ORDERS.iter().find(|(field, _)| cx.query.text("sort") == Some(field)) {
-        rows.sort_by_key(|row| std::cmp::Reverse(row.int(field)));
-    }
-    let all = rows.len();
-    rows.truncate(ROWS);
-    Ok(html! {
-        @if all > ROWS { p.note { "The first " (ROWS) " of " (number(all as i64)) "." } }
-        (table(cx, board, &rows))
     })
 }
 
 /// The first queues, on the board's own page.
 pub async fn some(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
-    let (next, rows) = rows(cx, board, "QUEUES", "queues").await?;
+    let (next, rows) = rows(cx, board, "QUEUES", &[], "queues").await?;
     Ok(html! {
         (table(cx, board, &rows))
         @if next.is_some() { p { a href=(board_address("/queues", board)) { "All queues" } } }

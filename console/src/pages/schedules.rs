@@ -13,7 +13,7 @@ use crate::names::{address, shown};
 
 pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let board = cx.board()?;
-    let (next, rows) = super::board::rows(cx, &board, "SCHEDULE LIST", "cursor").await?;
+    let (next, rows) = super::board::rows(cx, &board, "SCHEDULE LIST", &[], "cursor").await?;
     let last = last_runs(cx, &board, &rows).await?;
     let body = html! {
         @if rows.is_empty() { p { "None." } } @else { (table(cx, &board, &rows, &last)) }

@@ -19,7 +19,7 @@ pub async fn all_workers(
     board: &[u8],
 ) -> Result<(Vec<Record>, Option<Vec<u8>>), Failure> {
     let (holding, registered) =
-        join(all_rows(cx, board, "WORKERS"), rows(cx, board, "WORKER LIST", "workers")).await;
+        join(all_rows(cx, board, "WORKERS"), rows(cx, board, "WORKER LIST", &[], "workers")).await;
     let (next, mut rows) = match registered {
         Ok(page) => page,
         Err(Failure::NotAllowed(_)) => (None, Vec::new()),
@@ -82,7 +82,7 @@ pub async fn kinds(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure>
 }
 
 pub async fn tags(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
-    let (next, rows) = rows(cx, board, "TAGS", "tags").await?;
+    let (next, rows) = rows(cx, board, "TAGS", &[], "tags").await?;
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
             ul.tags {

@@ -94,7 +94,11 @@ PLAY = {
     "list": lambda board: sorted(job.payload for job in board.list(queue="work", page=2)),
     "list_page": lambda board: len(pages(board)),
     "list_changed": lambda board: board.list_changed(0),
-    "queues": lambda board: board.queues(),
+    "queues": lambda board: [
+        board.queues(),
+        [[row["queue"], row["ready"]] for row in board.queues(by="ready", count=1)],
+        [row["queue"] for row in board.queues(contains="WO")],
+    ],
     "groups": lambda board: [list(board.groups()), list(board.groups(queue="work", page=1))],
     "tags": lambda board: list(board.tags()),
     "settings_set": lambda board: [

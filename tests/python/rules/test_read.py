@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lives
 import pytest
-from expect import check_consistent, drain, ids, refused_like
+from expect import check_consistent, drain, ids, refused, refused_like
 from harness import EPOCH, from_pairs
 from lives import LONG
 
@@ -427,6 +427,54 @@ def test_queues_are_counted_by_state_in_the_order_of_their_names(clocked_board):
     assert (queues["a"]["paused"], queues["a"]["concurrency"]) == (0, -1)
     assert queues["B"]["ready"] == 3
     assert sum(queues["B"][state] for state in STATES) == 3
+
+
+def queue_pages(board, *words):
+    """The names of the queues on each page of two."""
+    found, cursor = [], "0"
+    while True:
+        cursor, rows = board.call("QUEUES", *words, "CURSOR", cursor, "COUNT", 2)
+        found.append([from_pairs(row)["queue"] for row in rows])
+        if cursor == "0":
+            return found
+
+
+def test_queues_can_be_sorted_by_what_they_have(clocked_board, clock):
+    for queue, count in [("a", 2), ("b", 5), ("c", 2), ("d:#", 9), ("e", 0)]:
+        clocked_board.set(queue=queue, lease=9000)
+        count and clocked_board.post_many(count, queue=queue)
+        clock.advance(1000)
+    clocked_board.claim("w", queues=["d:#"], count=8)
+    assert queue_pages(clocked_board, "BY", "ready") == [["b", "a"], ["c", "d:#"], ["e"]]
+    assert queue_pages(clocked_board, "BY", "CLAIMED") == [["d:#", "a"], ["b", "c"], ["e"]]
+    assert queue_pages(clocked_board, "BY", "oldest") == [["a", "b"], ["c", "d:#"], ["e"]]
+    assert queue_pages(clocked_board) == [["a", "b"], ["c", "d:#"], ["e"]]
+
+
+def test_queues_can_be_found_by_a_part_of_their_names(clocked_board):
+    for queue in ["mail", "Mail-2", "E-MAIL", "sms"]:
+        clocked_board.post(queue=queue)
+    clocked_board.post(queue="mail")
+    assert queue_pages(clocked_board, "CONTAINS", "mAil") == [["E-MAIL", "Mail-2"], ["mail"]]
+    assert queue_pages(clocked_board, "CONTAINS", "mail", "BY", "ready") == [["mail", "E-MAIL"], ["Mail-2"]]
+    assert queue_pages(clocked_board, "CONTAINS", "none") == [[]]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["BY", "redy"], "ERR unknown order 'redy': did you mean 'ready'?"),
+        (["BY", "ready", "BY", "ready"], "ERR BY is given twice"),
+        (["BY", "ready", "CURSOR", ">a"], "ERR CURSOR must be 0 or the cursor that the last call returned"),
+        (["BY", "ready", "CURSOR", "#x:a"], "ERR CURSOR must be 0 or the cursor that the last call returned"),
+        (["CURSOR", "#1:a"], "ERR CURSOR must be 0 or the cursor that the last call returned"),
+        (["CONTAINS", ""], "ERR CONTAINS must be 1 to 255 bytes long"),
+    ],
+)
+def test_queues_refuse_what_they_do_not_know(clocked_board, words, error):
+    clocked_board.post()
+    with refused(error, clocked_board):
+        clocked_board.call("QUEUES", *words)
 
 
 def test_workers_are_counted_in_the_order_of_their_names(clocked_board):

@@ -1,8 +1,8 @@
 /** Verbs that read: records, listings, counts, reasons, statistics. */
-import type { Filters } from '../generated.js';
+import type { Filters, QueuesOptions } from '../generated.js';
 import { type FieldNames, type HistoryEntry, historyOf, type Job } from '../jobs.js';
 import { double, list, mapping, type Reply, type Row, text, value } from '../replies.js';
-import { filterWords, type Word } from '../words.js';
+import { filterWords, optionWords, type Word } from '../words.js';
 import { recordWords, Operating } from './operating.js';
 import type { Page } from './sending.js';
 
@@ -128,9 +128,9 @@ export class Reading extends Operating {
     return reply === null ? null : (mapping(reply, { reasons }) as Explanation);
   }
 
-  /** The queues, with their jobs by state and their pace. */
-  async queues(): Promise<Row[]> {
-    return this.rows('JOB.QUEUES', [], PACE);
+  /** The queues, with their jobs by state and their pace; with `by` those with most of it first. */
+  async queues(options: Pick<QueuesOptions, 'contains' | 'by'> = {}): Promise<Row[]> {
+    return this.rows('JOB.QUEUES', optionWords('JOB.QUEUES', options), PACE);
   }
 
   /** The groups of a queue, or of all. */

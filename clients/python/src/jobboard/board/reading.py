@@ -13,7 +13,7 @@ from . import merging
 from .family import Family, page_of, record_words
 from .filters import Filters, filter_words
 from .sending import Page, Pages, Request, Steps, command, gathered, pages, steps, walk
-from .sharding import by_id, by_ids, each, each_page_merged, unshardable
+from .sharding import by_id, by_ids, each, each_page_merged, each_queue, unshardable
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -100,10 +100,19 @@ class Reading(Family):
         parse = replies.mapping(reasons=replies.list_of(REASON))
         return self._request("JOB.EXPLAIN", [id], replies.optional(parse))
 
-    @steps(each(merging.rows("queue")))
-    def queues(self) -> Steps[list[dict[str, Any]]]:
-        """The queues with their jobs by state and their pace, sorted by name."""
-        return gathered(self._rows("JOB.QUEUES", [], ROWS, **PACE))
+    @steps(each_queue)
+    def queues(
+        self, *, contains: str | None = None, by: str | None = None, count: int | None = None
+    ) -> Steps[list[dict[str, Any]]]:
+        """The queues with their jobs by state and their pace, sorted by name.
+
+        `contains` leaves only those whose names contain this text. `by`, a state or "oldest", sorts by that,
+        the greatest first. `count` leaves the first ones.
+        """
+        words = [] if contains is None else ["CONTAINS", contains]
+        words += [] if by is None else ["BY", by]
+        rows = self._rows("JOB.QUEUES", words, ROWS if count is None else min(count, ROWS), **PACE)
+        return gathered(rows, count)
 
     @pages(each_page_merged(merging.rows("queue", "group")))
     def groups(self, *, queue: Name | None = None, page: int = 100) -> Pages[dict[str, Any]]:

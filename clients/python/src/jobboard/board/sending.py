@@ -72,16 +72,16 @@ def walk(request: Callable[[str], Request[Page[T]]]) -> Pages[T]:
             return
 
 
-def gathered(found: Pages[T]) -> Steps[list[T]]:
-    """The items of all pages."""
+def gathered(found: Pages[T], count: int | None = None) -> Steps[list[T]]:
+    """The items of all pages, or the first `count`."""
     items: list[T] = []
     answer: Any = None
-    while (part := _next(found.send, answer)) is not None:
+    while (count is None or len(items) < count) and (part := _next(found.send, answer)) is not None:
         if isinstance(part, Page):
             items += part.items
         else:
             answer = yield part
-    return items
+    return items[:count]
 
 
 class Plain:

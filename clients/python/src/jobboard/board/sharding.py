@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import Name
+from . import merging
 from .family import Slice
 from .sending import Call, Page, Pages, Spread, Steps, gathered
 
@@ -112,6 +113,19 @@ def each_page_merged(merge: Callable[[list[Any]], list[Any]]) -> Spread:
         yield Page("0", merge(found))
 
     return spread
+
+
+def each_queue(board: ShardedVerbs, call: Call) -> Steps[list[merging.Row]]:
+    """The queues of all shards, in the order asked for: sorted and cut once they are added up, because the
+    first of a shard need not be the first of all.
+    """
+    found = []
+    for shard in board.requests():
+        found.append((yield from call.on(shard, count=None)))
+    rows = merging.rows("queue")(found)
+    if (by := call["by"]) is not None:
+        rows.sort(key=lambda row: -row[by.lower()])
+    return rows[: call["count"]]
 
 
 def by_cursor(board: ShardedVerbs, call: Call) -> Steps[Page[Any]]:
