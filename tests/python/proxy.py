@@ -18,6 +18,7 @@ class Proxy:
         self.delay = 0.0
         """How long bytes wait on each way, s."""
         self._pairs: set[socket.socket] = set()
+        self._silent: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -31,6 +32,11 @@ class Proxy:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
         return len(sockets) // 2
+
+    def silence(self) -> None:
+        """The connections that there are stay open, and nothing passes on them any more."""
+        with self._lock:
+            self._silent |= self._pairs
 
     def close(self) -> None:
         self._listener.close()
@@ -58,7 +64,8 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 time.sleep(self.delay)
-                sink.sendall(data)
+                if source not in self._silent:
+                    sink.sendall(data)
         for one in (source, sink):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)

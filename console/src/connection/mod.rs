@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use redis::aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
+use redis::aio::MultiplexedConnection;
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
@@ -17,7 +17,7 @@ use redis::{
     cmd, AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ProtocolVersion, TlsCertificates, Value,
 };
 
-use crate::connection::following::Watched;
+use crate::connection::following::{Following, Source};
 use crate::connection::place::Place;
 use crate::connection::reply::{bytes, int, list, Record};
 use crate::failure::Failure;
@@ -35,8 +35,8 @@ const LONGEST_SEARCH: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub enum Link {
-    One(ConnectionManager),
-    Watched(Arc<Watched>),
+    /// To a server that stands alone.
+    One(Arc<Following>),
     Cluster(ClusterConnection),
 }
 
@@ -54,27 +54,22 @@ impl Link {
         let (server, certs) = match place {
             Place::At(server, certs) => (server, certs),
             Place::Watched(sentinels) => {
-                return Ok(Self::Watched(Arc::new(Watched::open(Arc::clone(sentinels), user).await?)))
+                let source = Source::Named(Arc::clone(sentinels));
+                return Ok(Self::One(Arc::new(Following::open(source, user).await?)));
             }
         };
         let client = Client::open(signed_in(server, user))?;
-        // The first connection tells at once what is wrong; the manager would try again.
         let (_, hello) = connect(&client, AsyncConnectionConfig::new()).await?;
         if hello.text("mode") == "cluster" {
             return Self::open_cluster(server, certs.as_deref(), user).await;
         }
-        let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE))
-            .set_number_of_retries(1)
-            .set_max_delay(Duration::from_millis(200));
-        Ok(Self::One(client.get_connection_manager_with_config(config).await?))
+        Ok(Self::One(Arc::new(Following::open(Source::At(server.clone()), user).await?)))
     }
 
     /// The server that this link goes to now, when Sentinels have named it; else the place itself.
     pub async fn place(&self, place: &Place) -> Result<Place, Failure> {
-        match self {
-            Self::Watched(link) => Ok(Place::At(link.server().await?.into(), None)),
+        match (self, place) {
+            (Self::One(link), Place::Watched(_)) => Ok(Place::At(link.server().await?.into(), None)),
             _ => Ok(place.clone()),
         }
     }
@@ -118,8 +113,7 @@ impl Link {
     /// Sends a command about one board to the server that holds it.
     pub async fn ask(&self, board: &[u8], command: Cmd) -> Result<Value, Failure> {
         match self {
-            Self::One(link) => Ok(link.clone().send_packed_command(&command).await?.extract_error()?),
-            Self::Watched(link) => link.ask(&command).await,
+            Self::One(link) => link.ask(&command).await,
             Self::Cluster(link) => {
                 let route = Route::with_key(board, SlotAddr::Master);
                 let route = RoutingInfo::SingleNode(SingleNodeRoutingInfo::SpecificNode(route));
@@ -149,8 +143,7 @@ impl Link {
     /// Sends a command to one primary of a cluster, or to the server that stands alone.
     pub async fn ask_node(&self, node: Option<&(String, u16)>, command: Cmd) -> Result<Value, Failure> {
         match (self, node) {
-            (Self::One(link), _) => Ok(link.clone().send_packed_command(&command).await?.extract_error()?),
-            (Self::Watched(link), _) => link.ask(&command).await,
+            (Self::One(link), _) => link.ask(&command).await,
             (Self::Cluster(link), node) => {
                 let node = match node {
                     Some((host, port)) => {

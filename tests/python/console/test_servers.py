@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from harness import Server
+from harness import Board, Server
 from playwright.sync_api import Page, expect
+from proxy import Proxy
 
 from . import seed
 from .process import Console
@@ -38,6 +39,20 @@ def test_a_server_that_goes_and_comes(page: Page, consoles, fresh_server):
     assert answer.status == 502 and "cannot be reached" in answer.body
     server.start()
     expect(page.locator("#pulse")).to_have_text("live", timeout=30_000)
+
+
+def test_a_server_whose_old_connections_are_silent_is_reached_anew(consoles, store, board: Board):
+    """As behind a host that was away: nothing ends its connections, and nothing answers on them."""
+    board.post(id="x")
+    proxy = Proxy(store.port)
+    console = consoles(f"redis://127.0.0.1:{proxy.port}")
+    cookie = console.ask("/").cookie
+    job = lambda: console.ask(console.at("/job", b=board.key, id="x"), headers={"Cookie": cookie})  # noqa: E731
+    assert job().status == 200
+    proxy.silence()
+    assert "The server cannot be reached" in job().body
+    assert job().status == 200
+    proxy.close()
 
 
 def test_a_server_that_is_not_there_yet(consoles, fresh_server):
