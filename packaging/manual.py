@@ -14,13 +14,17 @@ A module that gives the server JOB.* commands to post a job, claim it under a le
 and consume it.
 When a worker dies, the server takes its job back the moment its lease ends, and wakes the next worker.
 .PP
-Include
-.I /etc/redis/jobboard.conf
-at the end of the server's configuration file, and restart the server:
+Load the module in the main configuration file of the server, include its settings, and restart the server:
 .PP
+.nf
 .RS
+loadmodule /usr/lib/redis/modules/libjobboard.so
 include /etc/redis/jobboard.conf
 .RE
+.fi
+.PP
+Do not put loadmodule or user into an included file: after CONFIG REWRITE, which Sentinel sends, the server
+would not start.
 .PP
 All replicas need the module as well; upgrade them first.
 .SH COMMANDS
@@ -32,7 +36,7 @@ TAIL = """.SH FILES
 The module.
 .TP
 .I /etc/redis/jobboard.conf
-Loads it; has its settings with their defaults.
+Its settings with their defaults.
 .TP
 .I /usr/share/doc/jobboard/commands.md
 The reference: every command, option, reply, error and setting.

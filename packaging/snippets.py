@@ -6,12 +6,15 @@ import re
 
 MODULE = "/usr/lib/redis/modules/libjobboard.so"
 
-HEAD = f"""# Loads the module jobboard. Include this file at the end of the server's configuration:
+HEAD = f"""\
+# The settings of the module jobboard. The server's main configuration file loads it, and includes this file:
 #
+#   loadmodule {MODULE}
 #   include /etc/redis/jobboard.conf
-
-loadmodule {MODULE}
-
+#
+# Do not put `loadmodule` or `user` into an included file. CONFIG REWRITE, which Sentinel sends, writes both
+# to the main file, and a server that finds one of them twice does not start.
+#
 # Each line below shows the default of a setting. Take away the `# ` to change it.
 """
 
@@ -24,7 +27,7 @@ def section(redis_conf: str, title: str) -> str:
 
 
 def settings(redis_conf: str) -> str:
-    """/etc/redis/jobboard.conf: loads the module, and shows its settings."""
+    """/etc/redis/jobboard.conf: the settings of the module."""
     text = section(redis_conf, "Settings")
     text = "# " + text[text.index("CONFIG SET") :]
     return HEAD + re.sub(r"^jobboard\.", "# jobboard.", text, flags=re.MULTILINE)

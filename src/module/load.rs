@@ -1,7 +1,7 @@
 //! The entry of the module.
 
 use redis_module::raw;
-use std::os::raw::{c_int, c_void};
+use std::os::raw::{c_char, c_int, c_void};
 
 use crate::config;
 use crate::module::board_type;
@@ -40,6 +40,8 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     // that are used later, those that allocate among them.
     if unsafe { raw::Export_RedisModule_Init(ctx, name, VERSION, raw::REDISMODULE_APIVER_1 as c_int) } == ERR
     {
+        // SAFETY: as above; what the context lacks then is the name of the module.
+        say_if_loaded(unsafe { Ctx::of_call(ctx) }, name);
         return ERR;
     }
     // SAFETY: as the caller promises, and neither is kept.
@@ -52,6 +54,18 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
             ctx.log(Level::Warning, &what);
             ERR
         }
+    }
+}
+
+/// The server itself says only that it aborts. A second `loadmodule` is mostly one that CONFIG REWRITE has
+/// added to the main file, because the first is in an included one.
+fn say_if_loaded(ctx: Ctx, name: *const c_char) {
+    // SAFETY: looks a name up; the server sets the function before it looks whether the name is free.
+    if unsafe { raw::RedisModule_IsModuleNameBusy.is_some_and(|busy| busy(name) != 0) } {
+        ctx.log(
+            Level::Warning,
+            "the module is loaded already: keep one loadmodule line for it, in the main configuration file",
+        );
     }
 }
 

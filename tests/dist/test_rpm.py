@@ -86,9 +86,9 @@ def test_it_is_installed_used_upgraded_and_removed(
     assert run("rpm", "--root", root, "-q", "jobboard").startswith(f"jobboard-{VERSION}-1.")
     assert not run("rpm", "--root", root, "-V", "--nodeps", "jobboard")
     snippet = (root / "etc/redis/jobboard.conf").read_text()
-    config = tmp_path / "jobboard.conf"
-    config.write_text(snippet.replace(" /usr/lib/redis", f" {root}/usr/lib/redis"))
-    server = Server("redis70", module=False, config=[f"include {config}"])
+    [load] = re.findall(r"^#   (loadmodule .*)$", snippet, re.MULTILINE)
+    load = load.replace(" /usr/lib/redis", f" {root}/usr/lib/redis")
+    server = Server("redis70", module=False, config=[load, f"include {root}/etc/redis/jobboard.conf"])
     try:
         assert server.board().post("x", id_="a") == "a"
         programs.run(f"redis://127.0.0.1:{server.port}")

@@ -148,6 +148,7 @@ def test_the_module_cannot_be_unloaded_or_loaded_twice(server: Server) -> None:
         client.execute_command("MODULE", "UNLOAD", "jobboard")
     with pytest.raises(redis.ResponseError):
         client.execute_command("MODULE", "LOAD", str(MODULE))
+    assert "the module is loaded already: keep one loadmodule line for it" in server.log
     assert client.ping()
 
 
