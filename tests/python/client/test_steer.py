@@ -112,6 +112,26 @@ def test_workers_and_statistics(cli, jobs, capsys) -> None:
         json.loads(capsys.readouterr().out)
 
 
+def test_boards_show_pauses(cli, jobs) -> None:
+    def condition() -> list[str]:
+        [row] = [row for row in cli("boards")[1] if row[0] == "board"]
+        return row[5:]
+
+    for queue in "abcde":
+        jobs.post(1, queue=queue)
+    assert condition() == []
+    for queue in "cab":
+        jobs.pause(queue=queue)
+    assert condition() == ["paused:", "a,", "b,", "c"]
+    jobs.pause(queue="e")
+    assert condition() == ["paused:", "a,", "b,", "c", "and", "1", "more"]
+    jobs.pause()
+    assert condition() == ["paused"]
+    jobs.resume()
+    jobs.pause(for_="1h")
+    assert condition()[:2] == ["paused", "until"]
+
+
 def test_boards(cli, jobs, server) -> None:
     jobs.post(1)
     jobs.client.set("text", 1)

@@ -20,6 +20,8 @@ SKEW = 1.0
 """Seconds by which two clocks may differ."""
 STUCK = 60_000
 """From this age on, ms, a ready job shows that no worker serves its queue, when nothing there is claimed."""
+FULL = 0.8
+"""From this part of maxmemory on the memory is nearly full."""
 ROLES = {
     "post (producers)": ["JOB.POST", "board", "payload"],
     "claim (workers)": ["JOB.CLAIM", "board", "worker"],
@@ -60,8 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(client: Any, board: str | None) -> Iterator[Finding]:
+    asked = time.time()
     try:
         info: dict[str, Any] = client.info("everything")
+        info["asked"], info["answered"] = asked, time.time()
     except redis.exceptions.NoPermissionError:
         yield Finding("skip", "server", "this user may not call INFO", "ask as an administrator")
         info = {}
@@ -69,14 +73,12 @@ def examine(client: Any, board: str | None) -> Iterator[Finding]:
         yield Finding("bad", "server", str(explained(error, name_of(client))))
         return
     if info:
-        for check in (server, module, persistence):
+        for check in (server, module, persistence, memory, clock):
             yield from check(info)
-    for question in (eviction, clock, rights):
-        try:
-            yield from question(client)
-        except redis.ResponseError as error:
-            text = f"could not be asked: {error}"
-            yield Finding("skip", question.__name__, text, "ask as an administrator")
+    try:
+        yield from rights(client)
+    except redis.ResponseError as error:
+        yield Finding("skip", "rights", f"could not be asked: {error}", "ask as an administrator")
     if board is not None:
         yield from board_of(client, board)
 
@@ -131,22 +133,43 @@ def persistence(info: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("warn", "persistence", "no append-only file", advice)
 
 
-def eviction(client: Any) -> Iterator[Finding]:
-    found = client.config_get("maxmemory*")
-    policy, limit = found["maxmemory-policy"], int(found["maxmemory"])
-    if policy == "noeviction":
-        text = f"noeviction, maxmemory {limit}" if limit else "noeviction, no maxmemory"
-        yield Finding("ok", "eviction", text)
-    else:
-        advice = "set maxmemory-policy noeviction: another one may throw whole boards away"
+def memory(info: dict[str, Any]) -> Iterator[Finding]:
+    """What the server does when its memory is full, and how near that is."""
+    policy, limit = str(info["maxmemory_policy"]), int(info["maxmemory"])
+    used = int(info["used_memory"]) - int(info["mem_not_counted_for_evict"])
+    machine = int(info["total_system_memory"])
+    keeps = policy == "noeviction" or policy.startswith("volatile-")
+    if not keeps:
+        advice = "set maxmemory-policy noeviction: this one may throw whole boards away"
         yield Finding("bad" if limit else "warn", "eviction", policy, advice)
+    else:
+        yield Finding("ok", "eviction", policy)
+    names = ("used_memory_human", "maxmemory_human", "total_system_memory_human")
+    used_text, limit_text, machine_text = (info[name] for name in names)
+    share = f"{used_text} used, maxmemory {limit_text}, the machine has {machine_text}"
+    if not limit:
+        advice = (
+            "set maxmemory to two thirds of the machine, or the kernel kills the server when memory is full"
+        )
+        yield Finding(
+            "warn", "memory", f"{used_text} used, no maxmemory, the machine has {machine_text}", advice
+        )
+    elif limit >= machine:
+        advice = (
+            "set maxmemory to two thirds of the machine: its memory is full before the server refuses posts"
+        )
+        yield Finding("bad", "memory", share, advice)
+    elif used > FULL * limit:
+        advice = "docs/operate/memory.md says what frees memory; at maxmemory posts are refused with OOM"
+        yield Finding("bad" if used >= limit else "warn", "memory", share, advice)
+    else:
+        yield Finding("ok", "memory", share)
 
 
-def clock(client: Any) -> Iterator[Finding]:
-    before = time.time()
-    seconds, micros = client.time()
-    apart = abs(seconds + micros / 1e6 - (before + time.time()) / 2)
-    if apart <= SKEW + (time.time() - before):
+def clock(info: dict[str, Any]) -> Iterator[Finding]:
+    asked, answered = info["asked"], info["answered"]
+    apart = abs(info["server_time_usec"] / 1e6 - (asked + answered) / 2)
+    if apart <= SKEW + (answered - asked):
         yield Finding("ok", "clock", f"{apart:.3f} s from this machine's")
     else:
         advice = "keep both by NTP: the server's decides, but logs and `at=` are those of this machine"

@@ -93,23 +93,38 @@ def _backlog(text: str) -> str | int:
 def run_boards(arguments: argparse.Namespace) -> int:
     client: Any = connect(arguments)
     rows = []
+    counts = "jobs ready claimed failed".split()
     for key in sorted(client.scan_iter(_type=TYPE, count=1000)):
         board = Board(key, client)
         try:
-            found = board.info() or {}
+            found = board.info()
+            if found is not None:
+                rows.append([_text(key), *(str(found[name]) for name in counts), _condition(board, found)])
         except redis.ResponseError as error:
             rows.append([_text(key), str(translated(error))])
-            continue
-        rows.append([_text(key), *(str(found.get(name, "")) for name in "jobs ready claimed failed".split())])
     if not rows:
         with contextlib.suppress(redis.exceptions.NoPermissionError):
             Board("jobboard", client).info()  # raises NoModule
     print(
         columns(
-            [row + [""] * (5 - len(row)) for row in rows], ["BOARD", "JOBS", "READY", "CLAIMED", "FAILED"]
+            [row + [""] * (6 - len(row)) for row in rows],
+            ["BOARD", *(name.upper() for name in counts), ""],
         )
     )
     return 0
+
+
+def _condition(board: Board, info: dict[str, Any]) -> str:
+    """What keeps the board from giving jobs to workers."""
+    if info["broken"]:
+        return "broken"
+    if info["paused"]:
+        return "paused" if info["paused"] < 0 else f"paused until {time_of(info['paused'])}"
+    paused = [row["queue"] for row in board.queues() if row["paused"]]
+    if not paused:
+        return ""
+    more = f" and {len(paused) - 3} more" if len(paused) > 3 else ""
+    return f"paused: {', '.join(paused[:3])}{more}"
 
 
 def run_workers(arguments: argparse.Namespace) -> int:
