@@ -31,6 +31,17 @@ pub enum Level {
     Warning,
 }
 
+/// Where a call comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A client of a primary, a script or a transaction of one.
+    Client,
+    /// A client of a replica that lets clients write.
+    ClientOfReplica,
+    /// A primary, an append-only file or a slot that is being imported.
+    Replay,
+}
+
 impl Ctx<'_> {
     /// No context: usable for the log alone.
     pub(crate) fn nowhere() -> Ctx<'static> {
@@ -76,10 +87,21 @@ impl Ctx<'_> {
         self.flags() & deny != 0
     }
 
-    /// Whether the call comes from a primary, an append-only file or a slot that is being imported.
+    /// See [`Origin::Replay`].
     pub fn is_replay(self) -> bool {
-        let replay = raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING;
-        self.flags() & replay != 0
+        self.origin() == Origin::Replay
+    }
+
+    /// Where the call comes from.
+    pub fn origin(self) -> Origin {
+        let flags = self.flags();
+        if flags & (raw::REDISMODULE_CTX_FLAGS_REPLICATED | raw::REDISMODULE_CTX_FLAGS_LOADING) != 0 {
+            return Origin::Replay;
+        }
+        match flags & raw::REDISMODULE_CTX_FLAGS_MASTER != 0 {
+            true => Origin::Client,
+            false => Origin::ClientOfReplica,
+        }
     }
 
     /// Whether the server has reached `maxmemory`.

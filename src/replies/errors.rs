@@ -20,6 +20,8 @@ pub enum CommandError {
     WrongType,
     /// The server has reached `maxmemory`, and this call would add to it.
     Full,
+    /// The server is a replica.
+    Replica,
 }
 
 /// The outcome of a command; when it is `Ok`, the reply has been written.
@@ -45,6 +47,9 @@ impl std::fmt::Display for CommandError {
             CommandError::Refused(refusal) => refusal.fmt(f),
             CommandError::WrongType => {
                 f.write_str("WRONGTYPE Operation against a key holding the wrong kind of value")
+            }
+            CommandError::Replica => {
+                f.write_str("READONLY this server is a replica: its boards follow its primary alone")
             }
             CommandError::Full => f.write_str("OOM command not allowed when used memory > 'maxmemory'."),
         }

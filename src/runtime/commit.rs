@@ -6,7 +6,7 @@ use board::{Answer, Apply, Batch, Board, Bound, Env, Refusal, Speaker, Spend, Sp
 
 use crate::config::config;
 use crate::redis::cell::MainCell;
-use crate::redis::ctx::{Ctx, Level};
+use crate::redis::ctx::{Ctx, Level, Origin};
 use crate::redis::strings::Key;
 use crate::replies::errors::CommandError;
 use crate::runtime::blocked_claims;
@@ -61,8 +61,14 @@ impl<'k> Commit<'k> {
     ) -> Result<R, CommandError> {
         let unheard = listeners::is_nobody(ctx);
         // Where nobody listens, the server has no primary and does not load.
-        if !unheard && ctx.is_replay() {
-            return Err(refuse_replay(ctx, key));
+        if !unheard {
+            match ctx.origin() {
+                Origin::Client => {}
+                Origin::Replay => return Err(refuse_replay(ctx, key)),
+                // Also where `replica-read-only no` lets the command in: the revision that it would make is that
+                // of a change of the primary's, which the copy would then pass over.
+                Origin::ClientOfReplica => return Err(CommandError::Replica),
+            }
         }
         Commit::on(ctx, key, unheard, work)
     }

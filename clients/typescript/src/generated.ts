@@ -1742,6 +1742,6 @@ export const SETTINGS = {
 } as const satisfies Record<keyof Settings, Shape>;
 
 /** The codes of what the server refuses. */
-export const CODES = ['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'CLAIMED', 'STALE', 'NOTREADY', 'NOWORKER', 'ENDED', 'NOTENDED', 'CANCELLED', 'NOSCHEDULE', 'WRONGQUEUE', 'GAP', 'EXISTS', 'DEPENDED', 'CYCLE', 'LIMIT', 'BROKEN', 'WRONGTYPE', 'NOPERM', 'OOM', 'ERR'] as const;
+export const CODES = ['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'CLAIMED', 'STALE', 'NOTREADY', 'NOWORKER', 'ENDED', 'NOTENDED', 'CANCELLED', 'NOSCHEDULE', 'WRONGQUEUE', 'GAP', 'EXISTS', 'DEPENDED', 'CYCLE', 'LIMIT', 'BROKEN', 'WRONGTYPE', 'READONLY', 'NOPERM', 'OOM', 'ERR'] as const;
 /** The code of a refusal: its first word. */
 export type Code = (typeof CODES)[number];

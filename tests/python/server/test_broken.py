@@ -233,6 +233,33 @@ def test_a_gap_on_a_real_link_and_a_new_synchronisation_that_mends_it(fresh_serv
     assert replica.board().digest() == primary.board().digest() and broken_boards(replica) == 0
 
 
+def test_a_replica_that_clients_may_write_to_refuses_changes_of_boards(fresh_server):
+    """Its change would take the revision of one of the primary's, which the copy then passed over."""
+    primary = fresh_server()
+    lives.busy(primary.board())
+    replica = fresh_server(replicaof=primary, config=["replica-read-only no"])
+    replica.wait_synced(primary)
+    board = replica.board()
+    replica.client().set("other", "may be written")
+    for words in (
+        ("POST", "x"),
+        ("CLAIM", "w1"),
+        ("PAUSE",),
+        ("DELETE", "WHERE", "STATE", "ready"),
+        ("RESUME",),
+    ):
+        with refused_like("READONLY this server is a replica.*", board):
+            board.call(*words)
+    with refused_like("READONLY .*", board):
+        board.client.eval("return redis.call('JOB.POST', KEYS[1], 'x')", 1, "board")
+    primary.board().post(id="next")
+    replica.wait_synced(primary)
+    assert board.state("next") == "ready"
+    assert board.digest() == primary.board().digest() and broken_boards(replica) == 0
+    replica.client().execute_command("REPLICAOF", "NO", "ONE")
+    assert board.post(id="promoted") == "promoted"
+
+
 # Parts of snapshots
 
 
