@@ -8,6 +8,7 @@ use board::{day_of, Board, Late, Setting, State, Stats, Tally, DAY};
 use super::{reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
 use crate::config::config;
+use crate::redis::ctx::Ctx;
 use crate::replies::errors::{syntax, Done};
 use crate::replies::openmetrics::{Family, Kind, Labels, Text};
 use crate::runtime::blocked_claims;
@@ -42,7 +43,7 @@ const fn times(name: &'static str, help: &'static str) -> Family {
 }
 
 /// All families, in the order of the text.
-static FAMILIES: [Family; 30] = [
+static FAMILIES: [Family; 31] = [
     gauge("jobboard_jobs", "", "Jobs by state."),
     gauge("jobboard_oldest_ready_age_seconds", "seconds", "Age of the oldest ready job."),
     gauge("jobboard_drain_seconds", "seconds", "Time until no job is ready, at the pace of the last minute."),
@@ -69,6 +70,7 @@ static FAMILIES: [Family; 30] = [
     gauge("jobboard_memory_bytes", "bytes", "Approximate memory of the board."),
     gauge("jobboard_boards", "", "Boards on this server."),
     gauge("jobboard_broken_boards", "", "Boards on this server that miss a change."),
+    gauge("jobboard_server_memory_ratio", "ratio", "Used share of the server's maxmemory."),
     gauge("jobboard_blocked_claims", "", "Clients that wait in a claim."),
     gauge("jobboard_blocked_posts", "", "Posts that wait for room."),
     gauge("jobboard_blocked_post_bytes", "bytes", "What is kept of posts that wait for room."),
@@ -114,7 +116,7 @@ impl Command for Metrics {
                 }
             }
         }
-        server(&mut text);
+        server(&mut text, call.ctx);
         call.ctx.reply().text(&text.finish());
         Ok(())
     }
@@ -233,11 +235,14 @@ fn queue_today(text: &mut Text, labels: Labels<'_>, stats: &Stats, today: i32) {
     }
 }
 
-fn server(text: &mut Text) {
+fn server(text: &mut Text, ctx: Ctx) {
     let timer = timer::stats();
     let begin = world::started();
     text.gauge("jobboard_boards", &[], BOARDS.load(Relaxed) as f64);
     text.gauge("jobboard_broken_boards", &[], BROKEN.load(Relaxed) as f64);
+    if let Some(share) = ctx.used_memory() {
+        text.gauge("jobboard_server_memory_ratio", &[], share);
+    }
     text.gauge("jobboard_blocked_claims", &[], blocked_claims::waiting() as f64);
     let (posts, post_bytes) = blocked_posts::waiting();
     text.gauge("jobboard_blocked_posts", &[], posts as f64);

@@ -109,6 +109,13 @@ impl Ctx<'_> {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_OOM != 0
     }
 
+    /// The share of `maxmemory` that is used; `None` where the server has no `maxmemory`.
+    pub fn used_memory(self) -> Option<f64> {
+        // SAFETY: takes nothing.
+        let share = unsafe { api!(RedisModule_GetUsedMemoryRatio()) };
+        (share > 0.0).then_some(f64::from(share))
+    }
+
     /// Whether the server is a node of a cluster.
     pub fn is_cluster(self) -> bool {
         self.flags() & raw::REDISMODULE_CTX_FLAGS_CLUSTER != 0

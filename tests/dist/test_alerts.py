@@ -102,7 +102,9 @@ def work(board: Board, minute: int, failed: int = 0) -> None:
 
 
 def quiet(board: Board, minute: int) -> None:
+    """With room for more."""
     work(board, minute)
+    board.client.config_set("maxmemory", "1gb")
 
 
 def broken(board: Board, minute: int) -> None:
@@ -119,6 +121,13 @@ def broken(board: Board, minute: int) -> None:
     board.client.execute_command(*effects[0].words)
     with pytest.raises(Exception, match="BROKEN"):
         board.client.execute_command(*effects[2].words)
+
+
+def full(board: Board, minute: int) -> None:
+    """Nine tenths of the memory are used."""
+    board.client.config_set("maxmemory", 0)
+    work(board, minute)
+    board.client.config_set("maxmemory", board.client.info("memory")["used_memory"] * 10 // 9)
 
 
 def oldest(board: Board, minute: int) -> None:
@@ -153,6 +162,7 @@ def paused(board: Board, minute: int) -> None:
 
 PLAYS: dict[str, tuple[Play, int, int]] = {
     "JobboardBroken": (broken, 3, 1),
+    "JobboardMemoryNearlyFull": (full, 10, 1),
     "JobboardOldestJobWaits": (oldest, 20, 1),
     "JobboardNobodyWorks": (nobody, 15, 1),
     "JobboardFailures": (failures, 40, 1),

@@ -86,6 +86,7 @@ def test_the_alerts_read_metrics_that_exist(consoles, served: Server):
     board = served.board("alerts")
     board.set(queue="many", concurrency=100)
     lives.busy(board)
+    board.client.config_set("maxmemory", "1gb")
     there = samples(scrape(consoles(served, "--board", "alerts")))
     rules = yaml.safe_load((ROOT / "examples" / "alerts.yml").read_text())
     [group] = rules["groups"]

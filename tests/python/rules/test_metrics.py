@@ -36,6 +36,18 @@ def test_without_boards_it_tells_of_the_server_alone(server):
     assert values(told["jobboard_blocked_claims"], "jobboard_blocked_claims") == [0]
 
 
+def test_the_used_share_of_maxmemory(server):
+    client = server.client()
+    assert "jobboard_server_memory_ratio" not in metrics(client)
+    used = server.info("memory")["used_memory"]
+    with server.configured(maxmemory=used * 2):
+        [share] = values(metrics(client)["jobboard_server_memory_ratio"], "jobboard_server_memory_ratio")
+        assert 0.3 < share < 0.7
+    with server.configured(maxmemory=used // 2):
+        [share] = values(metrics(client)["jobboard_server_memory_ratio"], "jobboard_server_memory_ratio")
+        assert share > 1
+
+
 def test_states_of_jobs_by_queue(server):
     board = server.board()
     lives.busy(board)

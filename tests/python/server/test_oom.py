@@ -109,6 +109,54 @@ def test_posting_works_again_when_there_is_memory(server, board):
     assert board.post(id="j") == "j"
 
 
+def fill(board):
+    """Posts jobs of 10,000 bytes until the server refuses them; their ids."""
+    ids = []
+    with refused_like("OOM .+"):
+        while True:
+            ids.append(board.post("x" * 10_000))
+    return ids
+
+
+@pytest.fixture
+def narrow(server):
+    """Room for some hundred jobs of 10,000 bytes."""
+    with server.configured(
+        maxmemory_policy="noeviction", maxmemory=server.info("memory")["used_memory"] + 6_000_000
+    ):
+        yield
+
+
+def test_jobs_that_leave_nothing_make_room_for_posts(board, narrow):
+    ids = fill(board)
+    board.claim("w1", count=len(ids) // 2)
+    board.mconsume("w1", ids[: len(ids) // 2])
+    assert board.post("x" * 10_000)
+
+
+def test_kept_results_hold_the_memory(board, narrow):
+    """As docs/operate/memory.md says: consuming does not help there, deleting what has ended does."""
+    ids = fill(board)
+    board.claim("w1", count=len(ids))
+    for id in ids:
+        board.consume("w1", id, result="r" * 20)
+    assert board.count(state="complete") == len(ids)
+    with refused_like("OOM .+"):
+        board.post("x" * 10_000)
+    board.call("DELETE", "WHERE", "STATE", "complete")
+    assert board.post("x" * 10_000)
+
+
+def test_a_short_retention_lets_posts_in_again(board, narrow):
+    board.set(retain_result=50)
+    ids = fill(board)
+    board.claim("w1", count=len(ids))
+    for id in ids:
+        board.consume("w1", id, result="r" * 20)
+    wait_until(lambda: board.count(state="complete") == 0)
+    assert board.post("x" * 10_000)
+
+
 def test_a_replica_follows_a_full_primary(fresh_server):
     primary = fresh_server()
     replica = fresh_server(replicaof=primary)
