@@ -20,7 +20,7 @@ export interface BoardEvent {
 }
 
 /** Walks over what happens on a board, from the moment when it was made until `close` or the end of the loop. */
-export interface Events extends AsyncIterableIterator<BoardEvent, void, undefined> {
+export interface Events extends AsyncIterable<BoardEvent>, AsyncIterator<BoardEvent, void, undefined> {
   close(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }

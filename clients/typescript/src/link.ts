@@ -202,6 +202,7 @@ export class Link {
   /** What the server refuses; raises what is no answer, or the answer of one that cannot work now. */
   #refused(way: Way, error: unknown): BoardError {
     if (!(error instanceof ErrorReply)) {
+      if (isOfTheProgram(error)) throw error;
       this.#drop(way);
       throw lost(error, this.#shown);
     }
@@ -272,6 +273,7 @@ export class Link {
         return way;
       } catch (error) {
         this.#drop(way);
+        if (isOfTheProgram(error)) throw error;
         const refused = error instanceof ErrorReply && !(refusal(error.message) instanceof Away);
         if (refused) throw refusal(error.message);
         if (!patient || Date.now() + wait > end) throw lost(error, this.#shown);
@@ -310,6 +312,9 @@ interface Asking {
   /** Whether a server that cannot be reached is tried for some seconds. */
   patient?: boolean;
 }
+
+/** Words that are no text, a port that is none: no server was asked, and no other try would help. */
+const isOfTheProgram = (error: unknown): boolean => error instanceof TypeError || error instanceof RangeError;
 
 function lost(error: unknown, shown: string): ConnectionLost {
   if (error instanceof ConnectionLost) return error;

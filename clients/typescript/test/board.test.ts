@@ -45,6 +45,17 @@ describe('posting', () => {
     assert.equal((await board.get('a'))?.payload, 3);
   });
 
+  test('what the program does wrong is no lost connection', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'a' });
+    await assert.rejects(board.get(5 as never), TypeError);
+    await assert.rejects(board.cancel([undefined as never]), TypeError);
+    assert.equal(await board.state('a'), 'ready');
+    const nowhere = new Board('x', { socket: { port: 99_999 } });
+    await assert.rejects(nowhere.count(), RangeError);
+    nowhere.close();
+  });
+
   test('many jobs are posted in commands of a thousand', async () => {
     const board = server.board();
     const ids = await board.postMany(
@@ -359,6 +370,7 @@ describe('reading', () => {
     assert.deepEqual(await board.kinds(), { ValueError: 1 });
     assert.deepEqual(await board.workers(), []);
     assert.equal((await board.stats())['posted'], 2);
+    assert.deepEqual((await board.stats())['costs'], {});
     const info = await board.info({ digest: true });
     assert.equal(info?.['jobs'], 2);
     assert.match(await board.metrics(), /jobboard_jobs\{board="board"/);

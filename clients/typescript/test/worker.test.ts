@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { z } from 'zod';
 
-import { Abandon, type Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker } from '../src/index.js';
+import { Abandon, type Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
 import { cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -78,6 +78,31 @@ describe('ends', () => {
     assert.match(found.same, /would lead to this handler again/);
     const history = await board.history(ids.get('error') ?? '');
     assert.ok(history?.some((one) => one.event === 'log' && one.message?.includes('worker.test')));
+  });
+
+  test('the log has the stack of an error that nobody meant', async (t) => {
+    const board = server.board();
+    const lines: string[] = [];
+    const log = (text: string): void => void lines.push(text);
+    const task = board.task<{ meant: boolean }>('breaks', { retries: 0 }).handle(function breaks({ meant }) {
+      if (meant) throw new NoRetry('gone');
+      throw new TypeError('broken', { cause: new Error('the disk') });
+    });
+    started(t, board, { logger: { debug: () => undefined, info: () => undefined, warn: log, error: log } });
+    await ended(board, await task.post({ meant: false }));
+    await until(() => lines.length === 1);
+    assert.match(lines[0] ?? '', /^breaks \S+ failed \(attempt 1\): TypeError: broken; it is failed.*\nTypeError: broken\n +at .*breaks[^]*\ncaused by Error: the disk\n +at /);
+    await ended(board, await task.post({ meant: true }));
+    await until(() => lines.length === 2);
+    assert.match(lines[1] ?? '', /^breaks \S+ failed [^\n]*$/);
+  });
+
+  test('an option that a worker does not have is refused', () => {
+    const board = server.board();
+    board.task('x').handle(() => 1);
+    const misspelt = { concurency: 3 } as WorkerOptions;
+    assert.throws(() => new Worker(board, misspelt), /^TypeError: a Worker has no option 'concurency'; there are concurrency, queues, /);
+    assert.ok(new Worker(board, { concurrency: undefined }));
   });
 
   test('a payload that the schema refuses is not tried again', async (t) => {

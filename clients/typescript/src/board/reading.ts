@@ -33,7 +33,8 @@ export interface Explanation extends Row {
 
 const PACE = { 'arrival-rate': double, 'completion-rate': double };
 const distribution = (reply: Reply): Row => mapping(reply, { mean: double, deviation: double });
-const STATS = Object.fromEntries(['wait', 'run', 'await', 'lateness', 'lease-lateness', 'due-lateness', 'fire-lateness'].map((name) => [name, distribution]));
+const TIMES = ['wait', 'run', 'await', 'lateness', 'lease-lateness', 'due-lateness', 'fire-lateness'];
+const STATS = { ...Object.fromEntries(TIMES.map((name) => [name, distribution])), costs: (found: Reply) => mapping(found) };
 const rowsOf = (reply: Reply): Row[] => list(reply).map((one) => mapping(one));
 
 /** The fields that are named alone or as an option. */

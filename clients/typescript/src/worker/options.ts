@@ -47,6 +47,26 @@ export interface WorkerOptions {
   logger?: Logger | null | undefined;
 }
 
+/** The names of all options: a misspelt one would be left out in silence where no compiler looks. */
+const NAMES: Readonly<Record<keyof WorkerOptions, true>> = {
+  concurrency: true,
+  queues: true,
+  order: true,
+  name: true,
+  lease: true,
+  prefetch: true,
+  block: true,
+  stopWithin: true,
+  register: true,
+  role: true,
+  session: true,
+  listen: true,
+  keep: true,
+  stacks: true,
+  fields: true,
+  logger: true,
+};
+
 /** The same with durations in ms, and all of them there. */
 export interface Settled {
   concurrency: number;
@@ -91,6 +111,8 @@ function defaultName(): string {
 }
 
 export function settled(options: WorkerOptions, queues: readonly string[]): Settled {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(NAMES, name));
+  if (unknown !== undefined) throw new TypeError(`a Worker has no option '${unknown}'; there are ${Object.keys(NAMES).join(', ')}`);
   const named = options.queues ?? queues;
   const found = {
     concurrency: atLeast('concurrency', options.concurrency ?? 10, 1),

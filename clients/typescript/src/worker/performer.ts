@@ -59,22 +59,30 @@ function failure(error: unknown, context: Context, handler: Handler | undefined,
   if (error instanceof RateLimited) return givenBack(error.message, undefined, [error.limit, toMs(error.time)]);
   if (error instanceof Trash) return trashed(error.message);
   if (error instanceof Retry) {
-    if (error.cause !== undefined) stack(error, context, stacks);
-    return failed(error.kind, error.message, { ...(error.delay === undefined ? {} : { delay: toMs(error.delay) }), error });
+    const stack = error.cause === undefined ? undefined : stackOf(error);
+    if (stacks) tell(stack, context);
+    return failed(error.kind, error.message, { ...(error.delay === undefined ? {} : { delay: toMs(error.delay) }), error, stack });
   }
   if (error instanceof NoRetry) {
-    if (error.cause !== undefined) stack(error, context, stacks);
-    return failed(error.kind, error.message, { noretry: true, error });
+    const stack = error.cause === undefined ? undefined : stackOf(error);
+    if (stacks) tell(stack, context);
+    return failed(error.kind, error.message, { noretry: true, error, stack });
   }
   const known = error instanceof PayloadError || error instanceof SameHandler || error instanceof ArgumentError;
-  if (!known) stack(error, context, stacks);
+  const stack = known ? undefined : stackOf(error);
+  if (stacks) tell(stack, context);
   const noretry = known || (handler?.noretry.some((kind) => error instanceof kind) ?? false);
   const [kind, message] = error instanceof Error ? [error.name === 'Error' ? error.constructor.name : error.name, error.message] : ['Error', String(error)];
-  return failed(allowedKind(kind), message, { noretry, error });
+  return failed(allowedKind(kind), message, { noretry, error, stack });
 }
 
-function stack(error: unknown, context: Context, stacks: boolean): void {
-  if (!stacks || !(error instanceof Error) || error.stack === undefined) return;
+/** Where an error comes from, and its cause. */
+function stackOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.stack === undefined) return undefined;
   const cause = error.cause instanceof Error ? `\ncaused by ${error.cause.stack ?? ''}` : '';
-  context.stackOf(shortened(`${error.stack}${cause}`, STACK));
+  return `${error.stack}${cause}`;
+}
+
+function tell(stack: string | undefined, context: Context): void {
+  if (stack !== undefined) context.stackOf(shortened(stack, STACK));
 }

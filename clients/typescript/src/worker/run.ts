@@ -17,6 +17,8 @@ export interface Outcome {
   readonly data?: Word | null;
   /** What the handler returned or threw. */
   readonly value?: unknown;
+  /** Where the error comes from, for the worker's log. */
+  readonly stack?: string | undefined;
   /** What is sent in its place when the server refuses its words. */
   readonly instead?: () => Outcome;
 }
@@ -146,9 +148,9 @@ export function advanced(next: Next, data: Word | null): Outcome {
   return { kind: 'next', command: 'JOB.CONSUME', head: [], options: words };
 }
 
-export function failed(kind: string, message: string, { delay, noretry = false, error }: { delay?: number; noretry?: boolean; error?: unknown } = {}): Outcome {
+export function failed(kind: string, message: string, { delay, noretry = false, error, stack }: { delay?: number; noretry?: boolean; error?: unknown; stack?: string | undefined } = {}): Outcome {
   const options = noretry ? ['NORETRY'] : delay === undefined ? [] : ['RETRY', String(delay)];
-  return { kind: 'fail', command: 'JOB.FAIL', head: [shortened(kind, 255) || 'Error', shortened(message)], options, value: error };
+  return { kind: 'fail', command: 'JOB.FAIL', head: [shortened(kind, 255) || 'Error', shortened(message)], options, value: error, stack };
 }
 
 /** Back to the queue after `delay`, ms. With `rest` a shared limit of the job is paused: its name, and how long, ms. */

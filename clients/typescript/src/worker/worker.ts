@@ -133,7 +133,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
       failed: (run: Run, outcome: Outcome, reply: Reply) => {
         const then = outcome.kind === 'trash' ? { state: 'trashed' } : (mapping(reply) as unknown as FailedTry);
         const tell = then.state === 'failed' ? 'error' : 'warn';
-        this.options.log[tell](`${run.shown} failed (attempt ${String(run.job.attempt)}): ${String(outcome.value ?? outcome.options[1])}; it is ${then.state}${then.left === undefined ? '' : `, ${String(then.left)} retries left`}`);
+        const stack = outcome.stack === undefined ? '' : `\n${outcome.stack}`;
+        this.options.log[tell](`${run.shown} failed (attempt ${String(run.job.attempt)}): ${String(outcome.value ?? outcome.options[1])}; it is ${then.state}${then.left === undefined ? '' : `, ${String(then.left)} retries left`}${stack}`);
         this.emit('failed', run.context, outcome.value, then);
       },
       lost: (run: Run, why: string) => this.emit('lost', run.context, why),
