@@ -131,7 +131,7 @@ export class Reading extends Operating {
 
   /** The queues, with their jobs by state and their pace; with `by` those with most of it first. */
   async queues(options: Pick<QueuesOptions, 'contains' | 'by'> = {}): Promise<Row[]> {
-    return this.rows('JOB.QUEUES', optionWords('JOB.QUEUES', options), PACE);
+    return this.rows('JOB.QUEUES', optionWords('JOB.QUEUES', options, this.codec), PACE);
   }
 
   /** The groups of a queue, or of all. */
