@@ -161,6 +161,29 @@ def failed_over(port: int) -> bool:
         return False
 
 
+# The runbook
+
+
+def test_the_first_commands_of_the_runbook_run(server) -> None:
+    """Each as it stands there, on a board with a job that has failed."""
+    board = server.board("mails")
+    board.post("x", id="ID", retries=0)
+    board.fail("w1", board.claim_one()["id"])
+    runbook = PAGES["trouble"].partition("\n## ")[0]
+    rows = [line.split("|")[2] for line in runbook.splitlines() if line.startswith("| ")][1:]
+    commands = [command for row in rows for command in re.findall(r"`((?:jobboard|redis-cli) [^`]+)`", row)]
+    environment = {**os.environ, "JOBBOARD_URL": f"redis://127.0.0.1:{server.port}"}
+    for command in commands:
+        program, *words = command.split()
+        if program == "jobboard":
+            run([sys.executable, "-m", "jobboard", *words], env=environment)
+        else:
+            server.client().execute_command(*words)
+    assert len(commands) > 15
+    fields = re.findall(r"`redis-cli INFO (\w+)`: `(\w+)`", runbook)
+    assert len(fields) == 2 and all(field in server.info(section) for section, field in fields)
+
+
 # The log
 
 
