@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import signal
+import threading
 import time
 from datetime import datetime, timedelta
 from typing import Any
@@ -65,6 +66,14 @@ def deaf(context: jobboard.Context, payload: int) -> str:
     time.sleep(payload / 1000)
     tell(context, "done")
     return "waited"
+
+
+@board.handler("hit")
+def hit(context: jobboard.Context, payload: Any) -> None:
+    """The system gives SIGTERM to this thread, as it may do with one that was sent to the process."""
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    while not context.going_home:
+        time.sleep(0.005)
 
 
 @board.handler("heedful")

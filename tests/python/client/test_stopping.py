@@ -70,6 +70,13 @@ def test_a_second_signal_hurries(jobs, process, told, until) -> None:
     assert jobs.get("a").state == "ready"
 
 
+def test_a_signal_that_another_thread_gets_stops_it_at_once(jobs, process) -> None:
+    """The main thread sleeps on, and Python calls handlers of signals there alone."""
+    jobs.post(1, id="a", name="hit")
+    assert process("--threads", "1").wait() == 0
+    assert jobs.get("a").state == "complete"
+
+
 def test_an_idle_worker_stops_on_a_signal(jobs, process, until) -> None:
     worker = process("--threads", "1")
     until(lambda: list(jobs.worker_list()), what="registered")

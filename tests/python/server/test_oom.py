@@ -239,7 +239,9 @@ def test_a_boards_own_limits_refuse_before_the_server_does(fresh_server):
     with refused_like("OOM .+"):
         other.post_many(200_000, "x" * 100)
     other.client.delete("other")
-    wait_until(lambda: server.info("memory")["lazyfree_pending_objects"] == 0)  # Valkey deletes beside its work
+    wait_until(
+        lambda: server.info("memory")["lazyfree_pending_objects"] == 0
+    )  # Valkey deletes beside its work
     with refused_like("LIMIT max-bytes", board):
         board.mpost(["x" * 100] * 1000)
 

@@ -44,6 +44,8 @@ log = logging.getLogger("jobboard.worker")
 
 LEAVE_WITHIN = 3.0
 """Seconds to tell the server of the last ends, beyond `stop_within`."""
+END = 0
+"""Ends the list of signals: no signal has this number."""
 
 
 class Worker:
@@ -293,26 +295,32 @@ class Worker:
 
     @contextlib.contextmanager
     def _heeding(self) -> Iterator[None]:
-        """Signals stop the worker. Their handlers only write into a pipe: they take no lock."""
+        """Signals stop the worker. Python writes the number of each into a pipe the moment it comes. It calls
+        handlers in the main thread alone, which sleeps on where the system gives a signal to another thread.
+        """
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
+        stops = (signal.SIGTERM, signal.SIGINT)
 
         def listen() -> None:
-            while os.read(reader, 1) == b"s":
-                self.stop()
+            while (number := os.read(reader, 1)[0]) != END:
+                if number in stops:
+                    self.stop()
 
         def heed(*_: Any) -> None:
-            os.write(writer, b"s")
+            """That there is a handler is enough."""
 
         thread = threading.Thread(target=listen, name="jobboard-signals", daemon=True)
         thread.start()
-        old = {number: signal.signal(number, heed) for number in (signal.SIGTERM, signal.SIGINT)}
+        old_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        old = {number: signal.signal(number, heed) for number in stops}
         try:
             yield
         finally:
             for number, handler in old.items():
                 signal.signal(number, handler)
-            os.write(writer, b"e")
+            signal.set_wakeup_fd(old_writer)
+            os.write(writer, bytes([END]))
             thread.join()
             os.close(reader)
             os.close(writer)
