@@ -299,7 +299,7 @@ def test_editing_settings(page: Page, writing: Console, board: Board):
     page.goto(writing.at("/settings", b=board.key, queue="q"))
     page.get_by_label("lease", exact=True).fill("61000")
     page.get_by_label("limits", exact=True).fill("api")
-    page.get_by_role("button", name="Look at the change").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("#forecast tbody tr")).to_have_count(2)
     expect(page.locator("#forecast")).to_contain_text("30000 (default)")
     expect(page.locator("#command")).to_have_text(
@@ -317,7 +317,7 @@ def test_editing_settings(page: Page, writing: Console, board: Board):
     page.get_by_role("button", name="Change settings").click()
     assert board.settings("lease", queue="q")["lease"] == [30000, "default"]
     page.get_by_label("lease", exact=True).fill("soon")
-    page.get_by_role("button", name="Look at the change").click()
+    page.get_by_role("button", name="Preview").click()
     page.get_by_role("button", name="Change settings").click()
     expect(page.get_by_role("alert")).to_contain_text("lease must be an integer")
 
@@ -384,7 +384,8 @@ def test_a_job_that_waits_for_its_children(page: Page, writing: Console, board: 
     page.goto(writing.at("/job", b=board.key, id="p"))
     expect(page.locator("#awaits")).to_contain_text("2 of 3 have not ended")
     expect(page.locator("#awaits")).to_contain_text("until that one is requeued or deleted")
-    expect(page.locator("#explain")).to_contain_text("children: It waits for 2 of its 3 children.")
+    explained = "Waits for its children: It waits for 2 of its 3 children."
+    expect(page.locator("#explain")).to_contain_text(explained)
     expect(page.locator(".timeline")).to_contain_text("Waits for its children")
     expect(page.locator(".history")).to_contain_text("3 children")
     page.locator("#awaits").get_by_role("link", name="failed").click()
