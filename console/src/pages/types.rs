@@ -23,6 +23,37 @@ const MINUTE: i64 = 60_000;
 
 const FIELDS: [&str; 7] = ["name", "posted", "due", "claimed", "ended", "attempt", "state"];
 
+/// What the sample has of the jobs in one state.
+#[derive(Debug, PartialEq)]
+struct Cover {
+    state: &'static str,
+    jobs: usize,
+    /// When it begins, unless it has all of them.
+    since: Option<i64>,
+}
+
+impl Cover {
+    fn of(state: &'static str, rows: &[Record], is_whole: bool) -> Self {
+        let field = match state {
+            "complete" | "failed" => "ended",
+            "claimed" => "claimed",
+            _ => "posted",
+        };
+        let oldest = rows.iter().map(|row| row.int(field)).min();
+        Self { state, jobs: rows.len(), since: oldest.filter(|_| !is_whole) }
+    }
+
+    fn draw(&self) -> Markup {
+        let state = crate::format::word(self.state);
+        html! {
+            @match self.since {
+                None => { "all " (number(self.jobs as i64)) " " (state) },
+                Some(since) => { (number(self.jobs as i64)) " " (state) " since " (crate::format::at(since)) },
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct Type {
     done: i64,
@@ -51,16 +82,19 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
 
 async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let mut types: BTreeMap<Vec<u8>, Type> = BTreeMap::new();
-    // Of complete jobs, the end of the oldest one in a full sample.
+    // Of done jobs, the end of the oldest one in a sample that is not whole.
     let mut from = 0;
+    let mut covered = Vec::new();
     for state in ["complete", "failed", "claimed", "ready"] {
         let mut command = board_command("LIST", board);
         command.arg("STATE").arg(state).arg("REV").arg("COUNT").arg(LOOK);
         command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
-        let rows = page(cx.ask_shared(board, command).await?).1;
-        if state == "complete" && rows.len() == LOOK {
-            from = rows.iter().map(|row| row.int("ended")).min().unwrap_or(0);
+        let (next, rows) = page(cx.ask_shared(board, command).await?);
+        let cover = Cover::of(state, &rows, next.is_none());
+        if state == "complete" {
+            from = cover.since.unwrap_or(0);
         }
+        covered.push(cover);
         for row in rows {
             types.entry(row.bytes("name")).or_default().add(state, &row);
         }
@@ -74,9 +108,11 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     }
     Ok(html! {
         p.note {
-            "A sample: the newest " (number(LOOK as i64)) " jobs in each of the states ready, running, complete and failed. "
+            "A sample: the newest " (number(LOOK as i64)) " jobs in each of the states done, failed, running and ready. It covers "
+            @for (number, cover) in covered.iter().enumerate() { @if number > 0 { "; " } (cover.draw()) }
+            ". "
             "The column \u{201c}all jobs\u{201d} counts every job of the type that the board keeps. "
-            "The server counts what was done by queue: see Statistics. It keeps complete jobs for " code { "retain-complete" } "."
+            "The server counts what was done by queue: see Statistics. It keeps done jobs for " code { "retain-complete" } "."
         }
         @if types.is_empty() { p { "There is no job." } } @else {
             div.wide {
@@ -99,7 +135,7 @@ const HEADS: [&str; 10] = [
     "all jobs",
     "ready",
     "running",
-    "complete",
+    "done",
     "failed",
     "done a minute",
     "wait 50 %",

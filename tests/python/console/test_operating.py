@@ -87,17 +87,22 @@ def test_types_of_jobs(page: Page, reading: Console, board: Board):
     board.post()
     page.goto(reading.at("/types", b=board.key))
     mail = row(page, "mail")
-    expect(page.locator("#types")).to_contain_text("A sample: the newest 500 jobs")
+    expect(page.locator("#types")).to_contain_text(
+        "It covers all 4 done; all 1 failed; all 1 running; all 1 ready."
+    )
     for head, text in [
         ("all jobs", "6"),
         ("running", "1"),
-        ("complete", "4"),
+        ("done", "4"),
         ("failed", "1"),
         ("ready", "0"),
     ]:
         expect(mail.locator(f"td[data-label='{head}']")).to_have_text(text)
     expect(mail.locator("td[data-label='run 95 %']")).to_contain_text("s")
     expect(row(page, "without a name").locator("td[data-label=ready]")).to_have_text("1")
+    board.post_many(501, name="many")
+    page.reload()
+    expect(page.locator("#types")).to_contain_text("; 500 ready since 2")
 
 
 def test_what_limits_and_groups_hold_back(page: Page, reading: Console, board: Board):
@@ -127,7 +132,7 @@ def test_a_schedule_is_made_and_edited(page: Page, writing: Console, board: Boar
     page.get_by_label("tz").fill("Europe/Berlin")
     page.get_by_role("textbox", name="queue", exact=True).fill("reports")
     page.get_by_label("Payload").fill("{}")
-    page.get_by_role("button", name="Look at the command").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("#command")).to_contain_text('CRON "30 2 * * *" TZ Europe/Berlin QUEUE reports')
     assert board.info() is None or board.info()["schedules"] == 0
     page.get_by_role("button", name="Save the schedule").click()
@@ -138,7 +143,7 @@ def test_a_schedule_is_made_and_edited(page: Page, writing: Console, board: Boar
     page.get_by_role("link", name="Edit").click()
     expect(page.get_by_label("cron")).to_have_value("30 2 * * *")
     page.get_by_role("textbox", name="queue", exact=True).fill("other")
-    page.get_by_role("button", name="Look at the command").click()
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("#command")).to_have_text(f"JOB.SCHEDULE SET {board.key} nightly {{}} QUEUE other")
     page.get_by_role("button", name="Save the schedule").click()
     expect(page.locator("#record")).to_contain_text("other")
@@ -169,7 +174,7 @@ def test_a_cron_expression_shows_its_times_before_it_is_saved(page: Page, writin
     page.get_by_role("textbox", name="id", exact=True).fill("s")
     page.get_by_label("cron").fill("0 9 1 1 *")
     page.get_by_label("tz").fill("Europe/Berlin")
-    page.get_by_role("button", name="Look at the command").click()
+    page.get_by_role("button", name="Preview").click()
     times = page.locator("#foreseen time")
     expect(times).to_have_count(5)
     all = times.evaluate_all("all => all.map(one => one.dateTime)")
@@ -183,7 +188,7 @@ def test_a_cron_expression_shows_its_times_before_it_is_saved(page: Page, writin
     ]:
         page.goto(writing.at("/schedule/edit", b=board.key, schedule="s"))
         page.get_by_label("cron").fill(cron)
-        page.get_by_role("button", name="Look at the command").click()
+        page.get_by_role("button", name="Preview").click()
         expect(page.locator("#forecast .refused")).to_contain_text(why)
 
 
