@@ -15,6 +15,7 @@ use crate::access::guard::cookie;
 use crate::access::sessions::{lock, Credentials, Session, Sessions, COOKIE};
 use crate::access::turns::Turns;
 use crate::access::visitors::Visitor;
+use crate::aside::Aside;
 use crate::audit::Audit;
 use crate::connection::place::{Place, User};
 use crate::connection::Link;
@@ -35,6 +36,7 @@ pub struct App {
     pub sessions: Sessions,
     pub trends: Trends,
     pub audit: Audit,
+    pub aside: Aside,
     pub history: Option<History>,
     /// By address and user: guessing passwords is slow.
     pub sign_ins: Arc<Turns<(IpAddr, String)>>,
@@ -52,7 +54,7 @@ impl App {
         user: Option<User>,
         port: u16,
         history: Option<History>,
-        audit: Audit,
+        (audit, aside): (Audit, Aside),
     ) -> Self {
         Self {
             live: Arc::new(Semaphore::new(usize::from(options.connections) / 2)),
@@ -63,6 +65,7 @@ impl App {
             port,
             trends: Trends::default(),
             audit,
+            aside,
             history,
             sign_ins: Turns::new(),
             open: Mutex::default(),

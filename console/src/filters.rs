@@ -4,10 +4,11 @@ use redis::Cmd;
 
 use crate::format::{now, STATES};
 use crate::grammar::duration;
+use crate::payload;
 use crate::query::Query;
 
 /// Fields that hold a name, and the words of their filters.
-pub const NAMED: [(&str, &str); 15] = [
+pub const NAMED: [(&str, &str); 16] = [
     ("queue", "QUEUE"),
     ("name", "NAME"),
     ("tag", "TAG"),
@@ -24,6 +25,8 @@ pub const NAMED: [(&str, &str); 15] = [
     ("awaits", "AWAITS"),
     // Its value is the name of the field, a colon, and what the field has.
     ("meta", "META"),
+    // The path of a field in the payload, a colon, and what it has. The server narrows, the console looks.
+    ("payload", "CONTAINS"),
 ];
 
 /// Fields that are there or not.
@@ -84,6 +87,12 @@ impl Filters {
     pub fn words(&self) -> Vec<Vec<u8>> {
         let mut words = Vec::new();
         for (field, word, value) in &self.filters {
+            if *field == "payload" {
+                words.extend(
+                    payload::texts(value).into_iter().flat_map(|text| [word.as_bytes().to_vec(), text]),
+                );
+                continue;
+            }
             words.push(word.as_bytes().to_vec());
             match *field {
                 "prefix" => words.push([value, &b"*"[..]].concat()),
@@ -114,6 +123,16 @@ impl Filters {
         let value = |field, value| if is_flag(field) { &b"1"[..] } else { value };
         let named = self.filters.iter().map(|(field, _, bytes)| (*field, value(field, bytes.as_slice())));
         named.chain(self.since.iter().map(|since| ("since", since.as_bytes()))).collect()
+    }
+
+    /// Whether payloads have to be looked at, which the server does not do.
+    pub fn look_into_payloads(&self) -> bool {
+        self.values("payload").next().is_some()
+    }
+
+    /// Whether a payload has the fields that are asked for.
+    pub fn hold(&self, payload: &[u8]) -> bool {
+        self.values("payload").all(|wanted| payload::has(payload, wanted))
     }
 
     pub fn has(&self, field: &str, value: &[u8]) -> bool {

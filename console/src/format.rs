@@ -143,10 +143,11 @@ pub fn paused(until: i64) -> Markup {
     }
 }
 
-/// What people call a state: a job that a worker has claimed runs.
+/// What people call a state: a job that a worker has claimed runs, and one that is complete is done.
 pub fn word(state: &str) -> &str {
     match state {
         "claimed" => "running",
+        "complete" => "done",
         other => other,
     }
 }

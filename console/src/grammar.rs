@@ -66,6 +66,9 @@ fn one(piece: String) -> Term {
     if let Some(name) = field.strip_prefix("meta.").filter(|name| !name.is_empty()) {
         return Term::Field("meta", format!("{name}:{value}"));
     }
+    if let Some(path) = field.strip_prefix("payload.").filter(|path| !path.is_empty()) {
+        return Term::Field("payload", format!("{path}:{value}"));
+    }
     let field = ALIASES.iter().find(|(alias, _)| *alias == field).map_or(field, |(_, field)| field);
     if let Some((known, _)) = NAMED.iter().find(|(known, _)| *known == field) {
         return Term::Field(known, value.into());
@@ -132,13 +135,12 @@ pub fn written(field: &str, value: &str) -> String {
         true => format!("\"{value}\""),
         false => value.to_owned(),
     };
-    if let Some((name, value)) = value.split_once(':').filter(|_| field == "meta") {
-        return format!("meta.{name}:{}", quoted(value));
+    if let Some((name, value)) = value.split_once(':').filter(|_| ["meta", "payload"].contains(&field)) {
+        return format!("{field}.{name}:{}", quoted(value));
     }
     let value = quoted(value);
     match field {
-        "state" if value == "claimed" => "running".into(),
-        "state" => value,
+        "state" => crate::format::word(&value).to_owned(),
         "since" => format!("since {value}"),
         "prefix" => format!("id:{value}*"),
         field if FLAGS.iter().any(|(flag, _)| *flag == field) => field.into(),
@@ -198,7 +200,8 @@ mod tests {
     #[test]
     fn a_search_can_be_written_again() {
         let text =
-            "failed since 2h kind:IOError message:\"no route\" id:order-* tracked meta.region:\"eu 1\"";
+            "failed since 2h kind:IOError message:\"no route\" id:order-* tracked meta.region:\"eu 1\" \
+             payload.to.name:\"Ann B\"";
         let again: Vec<String> = fields(text).iter().map(|(field, value)| written(field, value)).collect();
         assert_eq!(again.join(" "), text);
     }

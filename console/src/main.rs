@@ -8,18 +8,19 @@
 //! | `actions` | makes commands of what a user wants done |
 //! | `live` | sends open pages what has changed |
 //! | `known_boards`, `recent`, `history` | the boards of a server; the last quarter of an hour of one; a day of all |
-//! | `alike`, `preview` | failures that are the same; the beginnings of payloads |
+//! | `alike`, `preview`, `payload` | failures that are the same; the beginnings of payloads; fields in payloads |
 //! | `grammar`, `filters`, `query`, `names`, `format` | what people type to find jobs; which jobs are meant; addresses and forms; names; values as pages show them |
-//! | `audit` | what was done through the console |
+//! | `audit`, `aside` | what was done through the console; failures that were set aside |
 //! | `server_memory` | the memory of the servers |
 //! | `metrics` | the numbers of all boards for Prometheus |
 //!
-//! Nothing is stored on disk, but samples and the audit with `--history`.
+//! Nothing is stored on disk, but with `--history` samples, the audit, and which failures are set aside.
 
 mod access;
 mod actions;
 mod alike;
 mod app;
+mod aside;
 mod assets;
 mod audit;
 mod chart;
@@ -36,6 +37,7 @@ mod metrics;
 mod names;
 mod options;
 mod pages;
+mod payload;
 mod preview;
 mod query;
 mod recent;
@@ -52,6 +54,7 @@ use clap::Parser;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
 use crate::app::{with_session, App, RequestContext};
+use crate::aside::Aside;
 use crate::audit::Audit;
 use crate::connection::Link;
 use crate::failure::Failure;
@@ -91,7 +94,8 @@ async fn serve(options: Options) -> Result<(), String> {
     }
     let history = options.history.as_deref().map(History::open).transpose()?;
     let audit = Audit::open(options.history.as_deref())?;
-    let app = Arc::new(App::new(options, place, user, address.port(), history, audit));
+    let aside = Aside::open(options.history.as_deref());
+    let app = Arc::new(App::new(options, place, user, address.port(), history, (audit, aside)));
     tokio::spawn(warn_of_server(Arc::clone(&app)));
     tokio::spawn(access::recheck::recheck(Arc::clone(&app)));
     tokio::spawn(history::sample(Arc::clone(&app)));

@@ -101,11 +101,11 @@ impl JobVerb {
     pub fn outcome(self, state: &str, force: bool) -> Result<&'static str, &'static str> {
         let ended = ["complete", "failed", "cancelled", "trashed"].contains(&state);
         match self {
-            Self::Requeue if state == "complete" => Err("it is complete"),
+            Self::Requeue if state == "complete" => Err("it is done"),
             Self::Requeue if ended => Ok("ready again"),
             Self::Requeue => Err("it has not ended"),
             Self::Return if state == "claimed" => Err("a worker holds it"),
-            Self::Return if state == "complete" => Err("it is complete"),
+            Self::Return if state == "complete" => Err("it is done"),
             Self::Return => Ok("ready in the queue where it failed"),
             Self::Now if state == "scheduled" => Ok("ready"),
             Self::Now if state == "claimed" => Err("a worker holds it"),
@@ -135,6 +135,8 @@ pub enum Plan {
     Where { verb: JobVerb, filters: Filters },
     /// The newest failures of one kind and message.
     Alike { verb: JobVerb, alike: Alike },
+    /// The console itself sets a failure aside, or ends that.
+    Aside { alike: Alike, ends: bool },
     /// Something of the board, a queue, a group, a limit or a schedule, in one command.
     One(Words),
 }
@@ -167,6 +169,15 @@ impl Plan {
                 let verb = verb.trim_start_matches("schedule-").to_uppercase();
                 return Ok(Self::One(start("JOB.SCHEDULE").with(&[verb.as_bytes(), board, id])));
             }
+            verb @ ("aside" | "aside-end") => {
+                let named = query.bytes("kind").zip(query.any("alike"));
+                let (kind, pattern) = named.ok_or_else(|| bad("No failure is named."))?;
+                let pattern = Some(String::from_utf8_lossy(pattern).into_owned());
+                return Ok(Self::Aside {
+                    alike: Alike { kind: kind.to_vec(), pattern },
+                    ends: verb == "aside-end",
+                });
+            }
             _ => return Err(bad("There is no such action.")),
         };
         if let (Some(kind), Some(pattern)) = (query.bytes("kind"), query.any("alike")) {
@@ -180,6 +191,11 @@ impl Plan {
             let mut filters = Filters::read(query);
             if filters.is_empty() {
                 return Err(bad("No filter is named: that would be all jobs of the board."));
+            }
+            if filters.look_into_payloads() {
+                return Err(bad(
+                    "The server cannot choose jobs by a field of their payloads: choose them in the list.",
+                ));
             }
             if verb == JobVerb::Now && !filters.only_scheduled() {
                 return Err(bad("Run now is for scheduled jobs: these are in other states."));

@@ -85,7 +85,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
                 (secret(&cx.session))
                 (payload_field(&payload))
                 @if !matches!(purpose, Purpose::Edit(..)) { (options(record)) }
-                button.primary { "Look at the command" }
+                button.primary { "Preview" }
                 @if let Purpose::Like(..) = purpose {
                     p.note { "The form shows what the job's record has. Lease, timeout, retries and back-off of its post are not in it: the settings of the queue count." }
                 }

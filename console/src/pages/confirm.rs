@@ -6,7 +6,7 @@ use maud::{html, Markup};
 
 use super::board::ROWS;
 use super::layout::{hidden, secret};
-use super::{answer, Part, View};
+use super::{answer, aside, Part, View};
 use crate::actions::{for_filters, for_ids, ids, update, JobVerb, Plan, Words};
 use crate::alike::{self, Alike};
 use crate::app::RequestContext;
@@ -43,6 +43,8 @@ pub fn verb_text(verb: &str) -> &'static str {
         "schedule-resume" => "Resume the schedule",
         "schedule-run" => "Run the schedule now",
         "schedule-del" => "Delete the schedule",
+        "aside" => "Set aside",
+        "aside-end" => "Bring back",
         _ => "Act",
     }
 }
@@ -62,12 +64,14 @@ struct Forecast {
     fit: Option<Vec<Vec<u8>>>,
     /// Whether the answer carries these jobs itself, since the address does not name them.
     carried: bool,
+    /// Whether the console does it itself, without a command.
+    own: bool,
     told: Markup,
 }
 
 impl Forecast {
     fn of_one(words: Option<Words>, told: Markup) -> Self {
-        Self { words, fit: None, carried: false, told }
+        Self { words, fit: None, carried: false, own: false, told }
     }
 
     /// Where the answer yes is sent: it names what is shown to be done, and nothing else.
@@ -104,6 +108,10 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
         Plan::Jobs { verb, ids } => of_jobs(cx, &board, verb, &ids).await,
         Plan::Where { verb, filters } => of_filters(cx, &board, verb, &filters).await,
         Plan::Alike { verb, alike } => of_failures(cx, &board, verb, &alike).await,
+        Plan::Aside { alike, ends } => {
+            let told = aside::forecast(cx, &board, &alike, ends).await;
+            told.map(|told| Forecast { own: true, ..Forecast::of_one(None, told) })
+        }
         Plan::One(words) => of_one(cx, &board, signed(cx, verb, words)).await,
     };
     let forecast = match forecast {
@@ -116,17 +124,16 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
     };
     let body = html! {
         (forecast.told)
-        @match &forecast.words {
-            Some(words) => {
-                (super::layout::command(words, 2000))
-                form method="post" action=(forecast.answer(&cx.query)) {
-                    (secret(&cx.session))
-                    @if forecast.carried { @for id in forecast.fit.iter().flatten() { (hidden("id", id)) } }
-                    button.primary { (verb_text(verb)) }
-                    " " a.button href=(back(&board, &cx.query)) { "Do nothing" }
-                }
-            },
-            None => p { a.button href=(back(&board, &cx.query)) { "Back" } },
+        @if let Some(words) = &forecast.words { (super::layout::command(words, 2000)) }
+        @if forecast.words.is_some() || forecast.own {
+            form method="post" action=(forecast.answer(&cx.query)) {
+                (secret(&cx.session))
+                @if forecast.carried { @for id in forecast.fit.iter().flatten() { (hidden("id", id)) } }
+                button.primary { (verb_text(verb)) }
+                " " a.button href=(back(&board, &cx.query)) { "Do nothing" }
+            }
+        } @else {
+            p { a.button href=(back(&board, &cx.query)) { "Back" } }
         }
     };
     Ok(View {
@@ -253,7 +260,7 @@ async fn of_jobs(
             }
         }
     };
-    Ok(Forecast { words, fit: Some(fit), carried: false, told })
+    Ok(Forecast { words, fit: Some(fit), carried: false, own: false, told })
 }
 
 /// The jobs of a group of failures, as they are now.
@@ -380,6 +387,10 @@ async fn act(cx: &RequestContext, form: &Query) -> Result<String, Failure> {
     let verb = cx.query.text("verb").unwrap_or_default();
     let words = match Plan::read(&board, &cx.query)? {
         Plan::Where { verb: kind, filters } => return begin(cx, board, verb, kind, filters),
+        Plan::Aside { alike, ends } => {
+            cx.session.say(aside::act(cx, &board, &alike, ends).await?);
+            return Ok(back(&board, &cx.query));
+        }
         Plan::One(words) => signed(cx, verb, words),
         Plan::Jobs { verb, ids } => for_ids(&board, verb, &ids, &cx.query)?,
         Plan::Alike { verb, .. } => for_ids(&board, verb, &ids(form)?, &cx.query)?,

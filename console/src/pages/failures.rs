@@ -123,6 +123,13 @@ fn act_links(cx: &RequestContext, board: &[u8], alike: &Alike, count: usize) -> 
             @let all = if count == 1 { String::new() } else { format!(" all {}", number(count as i64)) };
             a.button href=(act_address(board, alike, "requeue")) { "Requeue" (all) } " "
             a.button href=(act_address(board, alike, "delete")) { "Delete" (all) }
+            @if alike.pattern.is_some() {
+                " "
+                @match cx.app.aside.of(board, alike).filter(|entry| !entry.grown) {
+                    None => a.button href=(act_address(board, alike, "aside")) { "Set aside" },
+                    Some(_) => a.button href=(act_address(board, alike, "aside-end")) { "Bring back" },
+                }
+            }
         }
     }
 }
@@ -152,12 +159,25 @@ fn table_of_groups(cx: &RequestContext, board: &[u8], groups: &[Group], all: usi
                             @if let [.., first] = group.rows.as_slice() { @if group.rows.len() > 1 { ", first " (soon(first.int("ended"))) } }
                             @for word in names(group) { " · " (name(&word)) }
                         }
+                        (aside(cx, board, &group.alike))
                     }
                     p.actions { (act_links(cx, board, &group.alike, group.rows.len())) }
                 }
             }
         }
         @if groups.len() > GROUPS { p.note { "The " (GROUPS) " most frequent of " (number(groups.len() as i64)) "." } }
+    }
+}
+
+/// That somebody has set a failure aside, and until when.
+fn aside(cx: &RequestContext, board: &[u8], alike: &Alike) -> Markup {
+    html! {
+        @if let Some(entry) = cx.app.aside.of(board, alike).filter(|entry| !entry.grown) {
+            p.faint {
+                span.badge { "set aside" } " by " (name(entry.user.as_bytes())) ", " (soon(entry.at))
+                ", until it fails more than " (number(entry.limit() as i64)) " times in 15 minutes"
+            }
+        }
     }
 }
 
@@ -195,6 +215,7 @@ async fn listed(
         @if let (Some(alike), Some(count)) = (one, fitting) {
             h2 { (number(count as i64)) @if count == 1 { " job" } @else { " jobs" } " with this failure" }
             p.note { "Of the newest " (number(NEWEST as i64)) " failures of the board, newest first." }
+            (aside(cx, board, alike))
             p.actions { (act_links(cx, board, alike, count)) }
         } @else { h2 { "Newest first" } }
         @if rows.is_empty() { p { "There is no failed job." } } @else {

@@ -237,7 +237,9 @@ fn actions(board: &[u8], filters: &Filters, count: Option<i64>, rows: &[Record])
             legend { "Chosen jobs" }
             @for verb in verbs.clone() { button name="verb" value=(verb) { (super::confirm::verb_text(verb)) } " " }
         }
-        @if !filters.is_empty() {
+        @if filters.look_into_payloads() {
+            p.note { "The console looked into these payloads, which the server does not: all matching jobs cannot be changed at once." }
+        } @else if !filters.is_empty() {
             p.actions {
                 @if let Some(count) = count { "All " (number(count)) " matching: " } @else { "All matching: " }
                 @for verb in verbs {

@@ -11,7 +11,7 @@ use crate::filters::Filters;
 pub const PAGE: usize = 50;
 
 /// Filters that few jobs pass make the server look at many: it is asked again until the page is full, but
-/// no longer than this.
+/// no longer than this. So does a field of the payload, into which the console looks itself.
 const SEARCH: Duration = Duration::from_millis(1500);
 
 const FIELDS: [&str; 19] = [
@@ -35,9 +35,11 @@ pub async fn list(cx: &RequestContext, board: &[u8], filters: &Filters) -> Resul
             command.arg("REV");
         }
         command.arg("CURSOR").arg(&cursor).arg("COUNT").arg(PAGE - rows.len());
-        command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
+        // The server ends a page early when it has many bytes.
+        let payload = filters.look_into_payloads().then_some("payload");
+        command.arg("FIELDS").arg(FIELDS.len() + usize::from(payload.is_some())).arg(&FIELDS).arg(payload);
         let (next, found) = page(cx.ask_shared(board, command).await?);
-        rows.extend(found);
+        rows.extend(found.into_iter().filter(|row| payload.is_none() || filters.hold(&row.bytes("payload"))));
         match next {
             Some(next) if rows.len() < PAGE && began.elapsed() < SEARCH => cursor = next,
             next => return Ok(Listed { rows, next }),

@@ -1,5 +1,6 @@
 //! The pages. Each is a `View`: a fixed part, and parts that refresh while the page is open.
 
+pub mod aside;
 pub mod attention;
 pub mod audit;
 pub mod board;
@@ -78,6 +79,8 @@ pub struct Memory {
     pub job: job::Kept,
     /// What was read of the job's output.
     pub output: job::Output,
+    /// What was found in its log and output.
+    pub found: job::Found,
 }
 
 /// The pages that refresh while they are open.

@@ -210,7 +210,7 @@ async fn edit(cx: &RequestContext) -> Result<View, Failure> {
                 }
             }
             (payload_field(&bytes))
-            button.primary { "Look at the command" }
+            button.primary { "Preview" }
             @if row.is_some() { p.note { "Only what differs is sent. The same times again change nothing; other times count from now on." } }
         }
     };

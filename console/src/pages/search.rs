@@ -145,7 +145,7 @@ fn help() -> Markup {
         p.faint {
             "A search is an id, or words: " code { "failed since 2h kind:IOError" } ", " code { "running queue:mails" } ", "
             code { "name:send user:ann tag:vip worker:w1 group:acme tracked lapsed" } ", "
-            code { "id:order-* message:\"no route\" text:ann@example.com stage:upload parent:order-42 after:pack-42 awaits:approved meta.region:eu" } "."
+            code { "id:order-* message:\"no route\" text:ann@example.com stage:upload parent:order-42 after:pack-42 awaits:approved meta.region:eu payload.order.id:4711" } "."
         }
     }
 }

@@ -77,7 +77,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
                 input type="hidden" name="verb" value="settings";
                 @for field in PLACE { @if let Some(value) = cx.query.bytes(field) { (hidden(field, value)) } }
                 (table(cx, &board, &settings))
-                p.note { "Durations may have units: 90s, 15m, 2h, 7d." } button.primary { "Look at the change" }
+                p.note { "Durations may have units: 90s, 15m, 2h, 7d." } button.primary { "Preview" }
             }
         } @else { (table(cx, &board, &settings)) }
     };

@@ -25,6 +25,14 @@ const COUNTS: [&str; 8] =
 const REST: [&str; 9] =
     ["replaced", "fired", "timeouts", "revived", "abandoned", "released", "expired", "requeued", "deleted"];
 
+/// What pages call a count of JOB.STATS.
+fn label(field: &'static str) -> &'static str {
+    match field {
+        "completed" => "done",
+        other => other,
+    }
+}
+
 /// An open page refreshes what changes by the second, not the days.
 pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
     let board = cx.board()?;
@@ -125,7 +133,7 @@ fn plots(days: &[Record]) -> Markup {
     };
     let counts = ["posted", "completed", "failed"]
         .into_iter()
-        .map(|field| Line { label: field, points: points(&|day: &Record| Some(day.float(field))) })
+        .map(|field| Line { label: label(field), points: points(&|day: &Record| Some(day.float(field))) })
         .collect();
     html! {
         h2 { "Day by day" }
@@ -146,7 +154,7 @@ fn today(day: &Record) -> Markup {
             }
         }
         dl.facts.overview {
-            @for field in COUNTS.iter().chain(&REST) { div { dt { (field) } dd { (number(day.int(field))) } } }
+            @for field in COUNTS.iter().chain(&REST) { div { dt { (label(field)) } dd { (number(day.int(field))) } } }
         }
     }
 }
@@ -209,7 +217,7 @@ fn table(days: &[Record]) -> Markup {
                 thead {
                     tr {
                         th scope="col" { "Day (UTC)" }
-                        @for head in COUNTS { th.number scope="col" { (head) } }
+                        @for head in COUNTS { th.number scope="col" { (label(head)) } }
                         @for head in ["wait 50 %", "95 %", "99 %", "run 50 %", "95 %", "99 %"] { th.number scope="col" { (head) } }
                     }
                 }

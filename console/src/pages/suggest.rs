@@ -1,5 +1,5 @@
 //! What there is to search for, for what is being typed: states, tags, kinds of failure, queues, workers, groups,
-//! and what the newest jobs have: names, users, signals, meta, texts in payloads.
+//! and what the newest jobs have: names, users, signals, meta, fields and texts in payloads.
 
 use std::collections::HashMap;
 
@@ -13,6 +13,7 @@ use crate::connection::reply::{bytes, page, text, Record};
 use crate::failure::Failure;
 use crate::format::STATES;
 use crate::grammar::written;
+use crate::payload;
 use crate::preview;
 
 /// Suggestions at most.
@@ -72,14 +73,16 @@ async fn suggestions(cx: &RequestContext) -> Result<Vec<String>, Failure> {
     let fits = |term: &String| fits(&term.to_lowercase(), last);
     let mut found: Vec<String> = terms.into_iter().filter(fits).collect();
     found.dedup();
-    if found.is_empty() && last.chars().count() >= TYPED {
+    let in_payloads = last.starts_with("payload.") || "payload.".starts_with(last) && !last.is_empty();
+    if (found.is_empty() || in_payloads) && last.chars().count() >= TYPED {
         let ids: Vec<Vec<u8>> = jobs.iter().take(PAYLOADS).map(|job| job.bytes("id")).collect();
         let payloads = preview::payloads(cx, &board, &ids).await?;
-        found = often(payloads.into_iter().flatten().flat_map(|payload| texts(&payload)))
-            .into_iter()
-            .map(|text| written("text", &text))
-            .filter(fits)
-            .collect();
+        let payloads: Vec<Vec<u8>> = payloads.into_iter().flatten().collect();
+        found.extend(often(payloads.iter().flat_map(|payload| paths(payload))).into_iter().filter(fits));
+        if found.is_empty() {
+            let texts = often(payloads.iter().flat_map(|payload| texts(payload)));
+            found.extend(texts.into_iter().map(|text| written("text", &text)).filter(fits));
+        }
     }
     // What was typed before, in its own case.
     let typed = cx.query.text("q").unwrap_or_default();
@@ -92,7 +95,12 @@ fn fits(term: &str, typed: &str) -> bool {
     let begins = |text: &str| text.trim_start_matches('"').starts_with(typed);
     term.starts_with(typed)
         || term.split_once(':').is_some_and(|(field, value)| {
-            begins(value) || field.strip_prefix("meta.").is_some_and(|field| field.starts_with(typed))
+            begins(value)
+                || field.strip_prefix("meta.").is_some_and(|field| field.starts_with(typed))
+                || field.strip_prefix("payload.").is_some_and(|path| {
+                    path.starts_with(typed)
+                        || path.rsplit('.').next().is_some_and(|key| key.starts_with(typed))
+                })
         })
 }
 
@@ -141,6 +149,20 @@ fn often(texts: impl Iterator<Item = String>) -> Vec<String> {
     found.into_iter().map(|(text, _)| text).collect()
 }
 
+/// The fields of a payload of JSON with their values, as searches ask for them.
+fn paths(payload: &[u8]) -> Vec<String> {
+    let plain = |text: &str| !text.contains(['"', '\\']) && !text.chars().any(char::is_control);
+    let fields = payload::fields(payload).into_iter().filter(|(path, value)| {
+        plain(path)
+            && plain(value)
+            && !path.contains(':')
+            && !path.contains(char::is_whitespace)
+            && (1..=LONGEST).contains(&value.chars().count())
+            && path.chars().count() <= LONGEST
+    });
+    fields.map(|(path, value)| written("payload", &format!("{path}:{value}"))).collect()
+}
+
 /// The short texts in a payload of JSON, whatever their depth; of other text the whole, if it is short.
 fn texts(payload: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
@@ -182,9 +204,23 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_payloads() {
+        let payload =
+            br#"{"order": {"id": 4711, "note": "two words", "key with space": 1}, "ids": [7, "x\\"]}"#;
+        assert_eq!(
+            paths(payload),
+            ["payload.ids:7", "payload.order.id:4711", "payload.order.note:\"two words\""]
+        );
+        assert!(paths(b"no json").is_empty());
+    }
+
+    #[test]
     fn a_term_fits_by_its_field_its_value_or_its_field_of_meta() {
         for typed in ["meta.region:eu", "meta.r", "region", "eu"] {
             assert!(fits("meta.region:eu", typed), "{typed}");
+        }
+        for typed in ["payload.order.i", "order.id", "id", "47"] {
+            assert!(fits("payload.order.id:4711", typed), "{typed}");
         }
         assert!(fits("text:\"no route\"", "no") && fits("queue:mails", "queue:m"));
         assert!(!fits("queue:mails", "ails") && !fits("running", "claimed"));

@@ -52,8 +52,13 @@ ACTS: dict[str, tuple[dict, str]] = {
     "schedule-del": ({"schedule": "s"}, "No schedule is named"),
     "worker-quiet": ({"worker": "busy"}, "No worker is named"),
     "worker-resume": ({"worker": "silent"}, "No worker is named"),
+    "aside": ({"kind": "IOError", "alike": "m"}, "No failure is named"),
+    "aside-end": ({"kind": "IOError", "alike": "m"}, "No failure is named"),
 }
 """Of each verb what its address names, and what is said when it names nothing; "" where it needs nothing."""
+
+OWN = {"aside", "aside-end"}
+"""Those that the console does itself: the board stays as it is."""
 
 FORMS: dict[str, tuple[dict, dict, str]] = {
     "/post": ({}, {"payload": "x", "sure": "1"}, ""),
@@ -111,6 +116,9 @@ class Visitor:
         self.cookie = signed.cookie
         self.secret = csrf(console, "/", self.cookie)
 
+    def look(self, path: str, board: Board) -> str:
+        return self.console.ask(self.console.at(path, b=board.key), headers={"Cookie": self.cookie}).body
+
     def send(self, path: str, query: dict, form: dict, secret: str | None) -> Answer:
         form = form if secret is None else {**form, "csrf": secret}
         return self.console.ask(self.console.at(path, **query), "POST", form, {"Cookie": self.cookie})
@@ -159,7 +167,22 @@ def test_every_action_is_guarded(
         assert full.digest() == before
     answer = writer.send(path, query, form, writer.secret)
     assert answer.status == 303, answer
-    assert full.digest() != before
+    if query.get("verb") in OWN:
+        expected = "Bring back" if query["verb"] == "aside" else "Set aside"
+        assert expected in writer.look("/failures", full)
+        assert "the failure IOError: m" in writer.look("/audit", full)
+        assert full.digest() == before
+    else:
+        assert full.digest() != before
+
+
+def test_a_failure_is_set_aside_by_who_may_requeue_it(writing: Console, store: Server, full: Board):
+    query = {"b": full.key, "verb": "aside", "kind": "IOError", "alike": "m"}
+    with user(store, "ann", "+@all", "-job.requeue", "~*"):
+        visitor = Visitor(writing)
+        assert visitor.send("/act", query, {}, visitor.secret).status == 403
+        page = visitor.look("/failures", full)
+        assert "Set aside" in page and "Bring back" not in page
 
 
 @pytest.mark.parametrize("path", sorted(SESSION))

@@ -100,6 +100,43 @@ def fail_some(board: Board, count: int, kind: str, message: str = "m", **post: o
         board.fail("w1", job["id"], kind, message, token=job["token"], noretry=True)
 
 
+def test_a_failure_is_set_aside_until_it_grows(page: Page, consoles, store, board: Board, tmp_path):
+    """Over a restart of the console with --history, for all users; and listed again by hand."""
+    start = lambda: consoles(store, "--write", "--history", str(tmp_path), "--board", board.key)  # noqa: E731
+    fail_some(board, 4, "IOError", "disk 7 is full")
+    fail_some(board, 1, "Other")
+    console = start()
+    page.goto(console.at("/board", b=board.key))
+    io = needs(page).filter(has_text="IOError")
+    io.get_by_role("link", name="Set aside").click()
+    expect(page.locator("#forecast")).to_contain_text("It fails 4 times in 15 minutes now.")
+    expect(page.locator("#forecast")).to_contain_text("until it fails more than 6 times")
+    page.get_by_role("button", name="Set aside").click()
+    group = page.locator(".groups li").filter(has_text="IOError")
+    expect(group).to_contain_text("set aside by default")
+    page.goto(console.at("/audit", b=board.key))
+    expect(page.locator("#audit")).to_contain_text("the failure IOError: disk # is full")
+    console.close()
+    console = start()
+    page.goto(console.at("/board", b=board.key))
+    expect(needs(page)).to_have_count(2)
+    expect(needs(page).last).to_contain_text("A failure that goes on is set aside until it grows")
+    expect(io).to_have_count(0)
+    fail_some(board, 2, "IOError", "disk 8 is full")
+    page.reload()
+    expect(needs(page)).to_have_count(2)
+    fail_some(board, 1, "IOError", "disk 9 is full")
+    page.reload()
+    expect(io).to_contain_text("7 in the last 15 minutes")
+    expect(io).to_contain_text("default had set it aside, and it has grown")
+    io.get_by_role("link", name="Set aside").click()
+    page.get_by_role("button", name="Set aside").click()
+    group.get_by_role("link", name="Bring back").click()
+    page.get_by_role("button", name="Bring back").click()
+    page.goto(console.at("/board", b=board.key))
+    expect(io).to_contain_text("7 in the last 15 minutes")
+
+
 @pytest.fixture
 def timed(fresh_server) -> Board:
     """A board whose clock stands 25 minutes before the real one, by which the console counts."""

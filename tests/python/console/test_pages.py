@@ -143,9 +143,9 @@ def test_a_job_with_its_whole_record(page: Page, reading: Console, board: Board)
     expect(page.locator("#data pre")).to_contain_text('"to": "ann"')
     expect(page.locator("#graph")).to_contain_text("None")
     board.consume("w1", "j", token=token, result="it went well")
-    expect(now).to_contain_text("complete")
+    expect(now).to_contain_text("done")
     expect(page.locator("#data")).to_contain_text("it went well")
-    expect(page.locator("#history")).to_contain_text("complete")
+    expect(page.locator("#history")).to_contain_text("done")
 
 
 def test_a_run_along_one_line_of_time(page: Page, reading: Console, board: Board):
@@ -175,7 +175,7 @@ def test_a_run_along_one_line_of_time(page: Page, reading: Console, board: Board
     board.claim_one("w3", id="c")
     expect(rows.nth(5)).to_contain_text("running")
     board.consume("w2", "p", token=token, result="x")
-    expect(rows.nth(4)).to_contain_text("complete")
+    expect(rows.nth(4)).to_contain_text("done")
     starts = begins(rows)[:5]
     assert len(starts) == 5 and starts == sorted(starts)
 

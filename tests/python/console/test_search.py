@@ -191,8 +191,9 @@ def check_suggestion(page: Page, typed: str, expected: str) -> None:
 
 
 def test_what_the_newest_jobs_have_is_suggested(page: Page, reading: Console, mixed: Board):
-    """Names, users, groups, signals and meta; texts of payloads when nothing else fits."""
+    """Names, users, groups, signals and meta; fields and texts of payloads when nothing else fits."""
     mixed.post('{"to": {"mail": "ann@example.com"}, "order": 4711}', id="o", meta={"region": "eu west"})
+    mixed.post("plain note")
     mixed.call("POST", "x", "ID", "gate", "AWAIT", 1, "approved")
     page.goto(reading.at("/board", b=mixed.key))
     find = page.get_by_role("banner").get_by_role("combobox")
@@ -204,11 +205,13 @@ def test_what_the_newest_jobs_have_is_suggested(page: Page, reading: Console, mi
         ("appr", "awaits:approved"),
         ("meta.", 'meta.region:"eu west"'),
         ("region", 'meta.region:"eu west"'),
-        ("ann@", "text:ann@example.com"),
-        ("running 4711", "running text:4711"),
+        ("ann@", "payload.to.mail:ann@example.com"),
+        ("payload.t", "payload.to.mail:ann@example.com"),
+        ("plain", 'text:"plain note"'),
+        ("running 4711", "running payload.order:4711"),
     ]:
         check_suggestion(page, typed, expected)
-    for search in ['meta.region:"eu west"', "text:ann@example.com"]:
+    for search in ['meta.region:"eu west"', "text:ann@example.com", "payload.to.mail:ann@example.com"]:
         find.fill(search)
         find.press("Enter")
         expect(page.locator(".chip.on")).to_contain_text(search)

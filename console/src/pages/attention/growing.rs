@@ -12,7 +12,7 @@ use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{page, Record};
 use crate::failure::Failure;
-use crate::format::{jobs_address, name, now, number};
+use crate::format::{board_address, jobs_address, name, now, number};
 
 /// How long a window lasts, ms.
 const WINDOW: i64 = 15 * 60_000;
@@ -110,13 +110,23 @@ pub async fn needs(
     let earlier = before.counts();
     let now = last.counts();
     let rows = last.rows();
-    Ok(alike::groups(&rows)
+    let mut quiet = 0;
+    let mut needs: Vec<Need> = alike::groups(&rows)
         .into_iter()
-        .map(|group| {
+        .filter_map(|group| {
             let key = (group.alike.kind.clone(), group.alike.pattern.clone());
             let count = now.get(&key).copied().unwrap_or_default();
             let then = earlier.get(&key).copied().unwrap_or_default();
             let grows = count.pace > then.pace;
+            let aside = cx.app.aside.of(board, &group.alike);
+            match &aside {
+                Some(entry) if !entry.grown && count.pace <= entry.limit() => {
+                    quiet += 1;
+                    return None;
+                }
+                Some(_) => cx.app.aside.grew(board, &group.alike),
+                None => {}
+            }
             let need = Need {
                 weight: if grows { 1 << 20 } else { 1 << 10 } + count.jobs as i64,
                 text: html! {
@@ -124,27 +134,48 @@ pub async fn needs(
                     @if !last.is_whole() { "at least " } (number(count.jobs as i64)) " in the last 15 minutes, "
                     (earlier_said(then.jobs, before.is_whole())) " in the 15 before"
                     @if !grows { " (not growing)" }
+                    @if let Some(entry) = &aside { "; " (name(entry.user.as_bytes())) " had set it aside, and it has grown" }
                     @if count.dead > 0 { "; " (number(count.dead as i64)) " moved to a dead queue" }
                 },
                 to: address_of(board, &group.alike, count, dead),
                 link: if count.dead == count.jobs { "Jobs" } else { "Failed jobs" },
-                act: None,
+                acts: Vec::new(),
             };
             // Dead jobs are sent back from their queue.
-            match (count.dead == count.jobs, &group.alike.pattern) {
-                (false, Some(pattern)) => {
-                    let fields = [
-                        ("b", board),
-                        ("verb", &b"requeue"[..]),
-                        ("kind", &group.alike.kind),
-                        ("alike", pattern.as_bytes()),
-                    ];
-                    need.with_act("Requeue", &group.alike.kind, &fields)
-                }
-                _ => need,
-            }
+            let pattern = group.alike.pattern.as_deref().unwrap_or_default();
+            let fields = |verb: &'static [u8]| {
+                [("b", board), ("verb", verb), ("kind", &group.alike.kind), ("alike", pattern.as_bytes())]
+            };
+            let need = match count.dead == count.jobs {
+                false => need.with_act("Requeue", &group.alike.kind, &fields(b"requeue")),
+                true => need,
+            };
+            Some(need.with_act("Set aside", &group.alike.kind, &fields(b"aside")))
         })
-        .collect())
+        .collect();
+    if quiet > 0 {
+        needs.push(Need {
+            weight: 1,
+            text: html! {
+                @if quiet == 1 { "A failure that goes on is" } @else { (number(quiet)) " failures that go on are" }
+                " set aside until " @if quiet == 1 { "it grows" } @else { "they grow" }
+            },
+            to: board_address("/failures", board),
+            link: "Failed jobs",
+            acts: Vec::new(),
+        });
+    }
+    Ok(needs)
+}
+
+/// How many failures of this sort 15 minutes have now.
+pub async fn pace_now(cx: &RequestContext, board: &[u8], alike: &Alike) -> Result<f64, Failure> {
+    let (failed, whole) = failed(cx, board, "-15m", "+").await?;
+    let queues = super::queues::rows(cx, board).await?;
+    let dead = super::queues::dead(cx, board, &queues).await;
+    let window = Window { failed, dead: dead_within(&dead, now() - WINDOW, i64::MAX), whole: (whole, true) };
+    let key = (alike.kind.clone(), alike.pattern.clone());
+    Ok(window.counts().get(&key).map_or(0.0, |count| count.pace))
 }
 
 /// The newest failed jobs that ended between these times, and whether those are all.

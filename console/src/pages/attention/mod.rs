@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join3;
 use maud::{html, Markup};
 
+pub use self::growing::pace_now;
 pub use self::queues::is_unserved;
 use super::board::ROWS;
 use crate::app::RequestContext;
@@ -40,7 +41,7 @@ pub struct Need {
     pub text: Markup,
     pub to: String,
     pub link: &'static str,
-    pub act: Option<Act>,
+    pub acts: Vec<Act>,
 }
 
 /// What a reader who may act can do about it: an action that is shown before it is done.
@@ -54,7 +55,9 @@ pub struct Act {
 impl Need {
     /// With an action: fields of the address that asks about it.
     fn with_act(self, text: &'static str, about: &[u8], fields: &[(&str, &[u8])]) -> Self {
-        Self { act: Some(Act { to: address("/confirm", fields), text, about: about.to_vec() }), ..self }
+        let mut acts = self.acts;
+        acts.push(Act { to: address("/confirm", fields), text, about: about.to_vec() });
+        Self { acts, ..self }
     }
 }
 
@@ -77,7 +80,7 @@ pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<
             text: html! { "The server refused a part of what this list needs: something may be missing here" },
             to: board_address("/board", board),
             link: "Board",
-            act: None,
+            acts: Vec::new(),
         });
     }
     needs.sort_by_key(|need| std::cmp::Reverse(need.weight));
@@ -104,7 +107,7 @@ fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
             text: html! { "This copy of the board is broken: a change of the replication stream was missing" },
             to: board_address("/board", board),
             link: "Board",
-            act: None,
+            acts: Vec::new(),
         });
     }
     if info.int("paused") != 0 {
@@ -113,7 +116,7 @@ fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
             text: html! { "The board is paused" (until(info.int("paused"))) },
             to: board_address("/board", board),
             link: "Board",
-            act: None,
+            acts: Vec::new(),
         };
         needs.push(need.with_act("Resume", board, &[("b", board), ("verb", b"resume")]));
     }
@@ -125,7 +128,7 @@ fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {
             text: html! { "Timer lag: today the server handled 1 % of deadlines " (span(lag)) " late or later" },
             to: board_address("/stats", board),
             link: "Statistics",
-            act: None,
+            acts: Vec::new(),
         });
     }
     needs
@@ -172,7 +175,7 @@ async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Found {
             false => jobs_address(board, &[("awaits", &signal)]),
         },
         link: if count == 1 && whole { "Job" } else { "Jobs" },
-        act: None,
+        acts: Vec::new(),
     };
     let mut needs: Vec<Need> = found.into_iter().map(need).collect();
     if cursor.is_some() {
@@ -184,7 +187,7 @@ async fn awaited(cx: &RequestContext, board: &[u8], info: &Record) -> Found {
             },
             to: jobs_address(board, &[("state", b"blocked")]),
             link: "Jobs",
-            act: None,
+            acts: Vec::new(),
         });
     }
     Ok(needs)
@@ -207,7 +210,7 @@ async fn near(cx: &RequestContext, board: &[u8], info: &Record) -> Found {
                 text: html! { (shown(used)) " of " (shown(bound)) " that " (setting) " allows: the server refuses posts above it" },
                 to: board_address("/settings", board),
                 link: "Settings",
-                act: None,
+                acts: Vec::new(),
             });
         }
     }
@@ -221,7 +224,8 @@ fn is_near(used: i64, bound: i64) -> bool {
 /// What a server needs a person for, whichever boards it has.
 pub fn of_server(memory: &Memory) -> Vec<Need> {
     let mut needs = Vec::new();
-    let mut add = |weight, text| needs.push(Need { weight, text, to: String::new(), link: "", act: None });
+    let mut add =
+        |weight, text| needs.push(Need { weight, text, to: String::new(), link: "", acts: Vec::new() });
     if memory.most > 0 && is_near(memory.used, memory.most) {
         let text = html! {
             "The server" (memory.node()) " uses " (size(memory.used)) " of " (size(memory.most))
@@ -253,7 +257,7 @@ pub fn draw(cx: &RequestContext, needs: &[(&[u8], Vec<Need>)], names: bool) -> M
                             @else if names { a.where href=(address("/board", &[("b", board)])) { (name(board)) } " " }
                             span { (need.text) } " "
                             @if !need.to.is_empty() { a href=(need.to) { (need.link) } }
-                            @if let Some(act) = need.act.as_ref().filter(|_| cx.may_write()) {
+                            @for act in need.acts.iter().filter(|_| cx.may_write()) {
                                 " " a.button href=(act.to) { (act.text) span.unseen { " " (name(&act.about)) } }
                             }
                         }

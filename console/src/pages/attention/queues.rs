@@ -82,7 +82,7 @@ pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -
             if info.int("paused") == 0 {
                 let text = html! { "The queue " (name(&queue)) " is paused" (until(row.int("paused"))) ", " (number(ready)) " ready" };
                 let to = address("/queues", &[("b", board), ("name", &queue)]);
-                let need = Need { weight: 1 << 40, text, to, link: "Queue", act: None };
+                let need = Need { weight: 1 << 40, text, to, link: "Queue", acts: Vec::new() };
                 let resume = [("b", board), ("verb", &b"resume"[..]), ("queue", &queue)];
                 needs.push(need.with_act("Resume", &queue, &resume));
             }
@@ -93,7 +93,7 @@ pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -
                 (number(count)) @if count == 1 { " dead job waits" } @else { " dead jobs wait" }
                 " in the queue " (name(&queue)) ": " (number(ready)) " ready, the oldest for " (span(row.int("oldest")))
             };
-            let need = Need { weight: (1 << 25) + ready, text, to, link: "Jobs", act: None };
+            let need = Need { weight: (1 << 25) + ready, text, to, link: "Jobs", acts: Vec::new() };
             let back = [
                 ("b", board),
                 ("verb", &b"return"[..]),
@@ -106,7 +106,7 @@ pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -
             let text = html! {
                 "No worker takes jobs of the queue " (name(&queue)) ": " (number(ready)) " ready, the oldest for " (span(row.int("oldest")))
             };
-            needs.push(Need { weight: (1 << 30) + ready, text, to, link: "Jobs", act: None });
+            needs.push(Need { weight: (1 << 30) + ready, text, to, link: "Jobs", acts: Vec::new() });
         }
     }
     needs

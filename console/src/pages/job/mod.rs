@@ -9,6 +9,7 @@ mod graph;
 mod neighbours;
 mod output;
 mod record;
+mod search;
 mod signals;
 
 use maud::{html, Markup};
@@ -24,6 +25,7 @@ use crate::names::{is_plain, shown};
 
 pub use data::{content, get_data, Kept, Signal, Step};
 pub use output::Output;
+pub use search::Found;
 
 /// Everything but payload, result, steps and signals, which may be large.
 const FIELDS: [&str; 42] = [
@@ -100,11 +102,16 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     };
     let output = output::read(cx, &board, &id, &mut memory.output).await;
     let data = data::refresh(cx, &board, &id, &record, &mut memory.job).await;
+    let written = memory.output.written();
+    let found = search::draw(cx, &board, &id, told, written, &mut memory.found).await;
+    let form = search::form(cx, &board, &id, told, written > 0);
     let mut parts = vec![
         Part { id: "now", body: top },
         Part { id: "awaits", body: awaits::draw(cx, &board, &id, &record) },
         Part::new("explain", explain::heading(&word), explain.map(|told| told.unwrap_or_else(|| html! {})))?,
         Part::new("history", "Timeline", line(cx, &board, entries, &record, memory).await)?,
+        Part { id: "find", body: form },
+        Part::new("found", "", found)?,
         Part { id: "record", body: record::draw(&board, &record) },
         Part::new("graph", "Dependencies", graph::draw(cx, &board, &record).await)?,
         Part::new("output", "", output.map(|()| memory.output.draw()))?,
@@ -162,11 +169,13 @@ async fn line(
 ) -> Result<Markup, Failure> {
     let entries = entries?;
     let children = timeline::children(cx, board, record).await?;
+    let lives = timeline::lives(cx, board, &children).await?;
     let run = timeline::Run {
         board,
         record,
         entries: &entries,
         children: &children,
+        lives: &lives,
         kept: &memory.job,
         output: &memory.output,
         may_signal: cx.may_write(),

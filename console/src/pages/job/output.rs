@@ -57,6 +57,11 @@ impl Output {
         (self.since > 0).then_some(self.attempt)
     }
 
+    /// How many chunks were written.
+    pub fn written(&self) -> i64 {
+        self.since
+    }
+
     /// Its last lines, and how many bytes there are.
     pub fn end(&self) -> (String, usize) {
         let text = lines(&self.text);
@@ -89,6 +94,14 @@ pub async fn read(cx: &RequestContext, board: &[u8], id: &[u8], output: &mut Out
         output.add(&told);
     }
     Ok(())
+}
+
+/// All of the output that the server still has.
+pub async fn all(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Vec<u8>, Failure> {
+    let mut command = board_command("OUTPUT", board);
+    command.arg(id).arg("COUNT").arg(CHUNKS);
+    let told = Record::read(cx.ask_shared(board, command).await?).unwrap_or_default();
+    Ok(told.list("chunks").iter().flat_map(bytes).collect())
 }
 
 #[cfg(test)]

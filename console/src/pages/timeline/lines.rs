@@ -7,13 +7,16 @@ use super::scale::{Scale, WIDTH};
 use super::Run;
 use crate::alike::headline;
 use crate::connection::reply::{bytes, Record};
-use crate::format::{at, job_link, name, now, size, span, state};
+use crate::format::{at, job_link, name, now, size, span, state, word};
 use crate::names::{address, short, shown};
 use crate::pages::job::{Signal, Step};
 
 /// Of steps, and of log lines, the last ones have lines of their own.
 const STEPS: usize = 40;
 const LOGS: usize = 30;
+
+/// Of the waits and attempts of one child the last ones.
+const INNER: usize = 12;
 
 /// Characters of a value or a log line that stand here.
 const TEXT: usize = 120;
@@ -38,6 +41,8 @@ enum What<'a> {
     Log(&'a [u8]),
     Signal(&'a Signal, Late),
     Child(&'a Record),
+    /// A wait of a child, or its attempt of this number.
+    Inner(&'a Row, i64),
     /// A signal that the job waits for.
     Missing(Vec<u8>),
 }
@@ -60,14 +65,14 @@ impl What<'_> {
             Self::Step(_) => 2,
             Self::Log(_) => 3,
             Self::Signal(..) => 4,
-            Self::Child(_) => 5,
+            Self::Child(_) | Self::Inner(..) => 5,
             Self::Missing(_) => 6,
         }
     }
 }
 
-/// All of them, in the order in which they began.
-pub fn lines<'a>(run: &Run<'a>, rows: &'a [Row], skipped: usize) -> Vec<Line<'a>> {
+/// All of them, in the order in which they began, and behind each child the rows of its life, if there are any.
+pub fn lines<'a>(run: &Run<'a>, rows: &'a [Row], skipped: usize, inner: &'a [Vec<Row>]) -> Vec<Line<'a>> {
     // Attempts are counted from the last one: the middle of a long history is not kept.
     let runs = rows.iter().filter(|row| row.is_run()).count() as i64;
     let before = run.record.int("attempt") - runs;
@@ -107,7 +112,32 @@ pub fn lines<'a>(run: &Run<'a>, rows: &'a [Row], skipped: usize) -> Vec<Line<'a>
         what: What::Missing(bytes(signal)),
     }));
     lines.sort_by_key(|line| (line.from, line.row, line.what.rank()));
-    lines
+    if inner.is_empty() {
+        return lines;
+    }
+    let lives = |child: &Record| {
+        let at = run.children.iter().position(|other| std::ptr::eq(other, child));
+        at.and_then(|at| inner.get(at)).map_or(&[][..], Vec::as_slice)
+    };
+    let with_inner = |line: Line<'a>| {
+        let rows = match line.what {
+            What::Child(child) => inner_lines(child, lives(child)),
+            _ => Vec::new(),
+        };
+        std::iter::once(line).chain(rows)
+    };
+    lines.into_iter().flat_map(with_inner).collect()
+}
+
+/// The last waits and attempts of a child.
+fn inner_lines<'a>(child: &Record, rows: &'a [Row]) -> Vec<Line<'a>> {
+    let mut attempt = child.int("attempt") - rows.iter().filter(|row| row.is_run()).count() as i64;
+    let mut lines = Vec::new();
+    for row in rows {
+        attempt += i64::from(row.is_run());
+        lines.push(Line { from: row.from, to: row.to, row: NO_ROW, what: What::Inner(row, attempt) });
+    }
+    lines.split_off(lines.len().saturating_sub(INNER))
 }
 
 /// Steps, each from the step before it in the same attempt, or from the claim.
@@ -139,7 +169,7 @@ impl Line<'_> {
     /// From when to when something ran.
     pub fn busy(&self) -> Option<(i64, i64)> {
         match &self.what {
-            What::Row(row, _) => row.is_run().then_some((self.from, self.to)),
+            What::Row(row, _) | What::Inner(row, _) => row.is_run().then_some((self.from, self.to)),
             What::Step(_) | What::Output => Some((self.from, self.to)),
             What::Child(child) => child.maybe_int("claimed").map(|began| (began, self.to)),
             What::Log(_) | What::Signal(..) | What::Missing(_) => None,
@@ -148,7 +178,8 @@ impl Line<'_> {
 
     pub fn draw(&self, scale: &Scale, run: &Run) -> Markup {
         match &self.what {
-            What::Row(row, attempt) => draw_row(scale, row, *attempt),
+            What::Row(row, attempt) => draw_row(scale, row, *attempt, ""),
+            What::Inner(row, attempt) => draw_row(scale, row, *attempt, "inner"),
             What::Output => self.draw_output(run),
             What::Step(step) => {
                 let took = span(self.to - self.from);
@@ -237,7 +268,7 @@ fn value(value: &[u8], size: usize) -> String {
     }
 }
 
-fn draw_row(scale: &Scale, row: &Row, attempt: i64) -> Markup {
+fn draw_row(scale: &Scale, row: &Row, attempt: i64, place: &str) -> Markup {
     let took = span(row.to - row.from);
     let failed = row.end.as_deref().is_some_and(is_bad);
     let (class, told) = match &row.doing {
@@ -254,7 +285,7 @@ fn draw_row(scale: &Scale, row: &Row, attempt: i64) -> Markup {
                 span.faint { (took) }
                 @match row.end.as_deref() {
                     None => " running",
-                    Some(end) => { " → " span.outcome.bad[failed] { (end) } },
+                    Some(end) => { " → " span.outcome.bad[failed] { (word(end)) } },
                 }
                 @if !row.text.is_empty() { span.faint { ": " bdi { (short(headline(&row.text).as_bytes(), 160)) } } }
             },
@@ -264,7 +295,7 @@ fn draw_row(scale: &Scale, row: &Row, attempt: i64) -> Markup {
         (scale.bar(class, row.from, row.to))
         @for (at, text) in &row.logs { (scale.mark("", *at, &short(headline(text).as_bytes(), 200))) }
     };
-    drawn(scale, class, text, &told, &bars)
+    drawn(scale, &format!("{class} {place}"), text, &told, &bars)
 }
 
 fn is_bad(end: &str) -> bool {
@@ -288,18 +319,18 @@ fn waits(since: &str, is_open: bool) -> &'static str {
 
 fn draw_child(scale: &Scale, board: &[u8], child: &Record, until: i64) -> Markup {
     let began = child.maybe_int("claimed");
-    let word = child.text("state");
+    let now = child.text("state");
     let text = html! {
-        "Child " @if child.has("name") { (name(&child.bytes("name"))) " " } (job_link(board, &child.bytes("id"))) " " (state(&word)) " "
+        "Child " @if child.has("name") { (name(&child.bytes("name"))) " " } (job_link(board, &child.bytes("id"))) " " (state(&now)) " "
         @if let Some(began) = began { span.faint { (span((until - began).max(0))) } }
-        @if word == "claimed" && child.has("progress") { " " (crate::pages::jobs::progress(child.float("progress"))) }
+        @if now == "claimed" && child.has("progress") { " " (crate::pages::jobs::progress(child.float("progress"))) }
     };
-    let class = if word == "failed" { "running bad" } else { "running" };
+    let class = if now == "failed" { "running bad" } else { "running" };
     let bars = html! {
         (scale.bar("waiting", child.int("posted"), began.unwrap_or(until)))
         @if let Some(began) = began { (scale.bar(class, began, until)) }
     };
-    let told = format!("child {}, {}", shown(&child.bytes("id")), crate::format::word(&word));
+    let told = format!("child {}, {}", shown(&child.bytes("id")), word(&now));
     drawn(scale, "child", text, &told, &bars)
 }
 

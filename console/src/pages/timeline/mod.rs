@@ -5,6 +5,7 @@ mod life;
 mod lines;
 mod scale;
 
+use futures_util::future::try_join_all;
 use maud::{html, Markup};
 use redis::Value;
 
@@ -24,7 +25,11 @@ const CHILDREN: usize = 25;
 /// Waits and attempts on the line; of more the last ones are drawn.
 const ROWS: usize = 60;
 
-const CHILD_FIELDS: [&str; 8] = ["id", "name", "state", "posted", "claimed", "ended", "worker", "progress"];
+/// Children of which the attempts are drawn, when they are asked for: the first that a worker has claimed.
+const LIVES: usize = 10;
+
+const CHILD_FIELDS: [&str; 9] =
+    ["id", "name", "state", "posted", "claimed", "ended", "worker", "progress", "attempt"];
 
 /// The children of a job, in the order of their posts.
 pub async fn children(cx: &RequestContext, board: &[u8], record: &Record) -> Result<Vec<Record>, Failure> {
@@ -37,12 +42,37 @@ pub async fn children(cx: &RequestContext, board: &[u8], record: &Record) -> Res
     Ok(records(list(cx.ask(board, command).await?).into_iter().nth(2).unwrap_or(Value::Nil)))
 }
 
+/// The histories of these children, where the address asks for them (`children=1`); empty ones of others.
+pub async fn lives(
+    cx: &RequestContext,
+    board: &[u8],
+    children: &[Record],
+) -> Result<Vec<Vec<Record>>, Failure> {
+    if !cx.query.is_set("children") {
+        return Ok(Vec::new());
+    }
+    let claimed = children.iter().filter(|child| child.int("attempt") > 0).take(LIVES);
+    let wanted: Vec<Vec<u8>> = claimed.map(|child| child.bytes("id")).collect();
+    try_join_all(children.iter().map(|child| async {
+        let id = child.bytes("id");
+        if !wanted.contains(&id) {
+            return Ok(Vec::new());
+        }
+        let mut command = board_command("HISTORY", board);
+        command.arg(&id);
+        Ok(records(cx.ask_shared(board, command).await?))
+    }))
+    .await
+}
+
 /// What is known of a job's run.
 pub struct Run<'a> {
     pub board: &'a [u8],
     pub record: &'a Record,
     pub entries: &'a [Record],
     pub children: &'a [Record],
+    /// Their histories, one each, when the attempts of children are asked for.
+    pub lives: &'a [Vec<Record>],
     pub kept: &'a Kept,
     pub output: &'a Output,
     /// Whether the reader may answer signals here.
@@ -66,7 +96,15 @@ impl Run<'_> {
         let until = self.record.maybe_int("ended").unwrap_or_else(now);
         let rows = rows(self.entries, until, self.record.has("ended"));
         let skipped = rows.len().saturating_sub(ROWS);
-        let lines = lines::lines(self, &rows, skipped);
+        let inner: Vec<Vec<life::Row>> = self
+            .lives
+            .iter()
+            .zip(self.children)
+            .map(|(life, child)| {
+                life::rows(life, child.maybe_int("ended").unwrap_or_else(now), child.has("ended"))
+            })
+            .collect();
+        let lines = lines::lines(self, &rows, skipped, &inner);
         let Some(first) = lines.iter().map(|line| line.from).min() else { return html! {} };
         let last = lines.iter().map(|line| line.to).max().unwrap_or(first).max(first);
         let scale =
@@ -79,6 +117,7 @@ impl Run<'_> {
             }
             @if skipped > 0 { p.note { (number(skipped as i64)) " earlier waits and attempts are not drawn." } }
             (self.folded(&scale))
+            (self.attempts_of_children())
             (scale.axis())
             ol.timeline { @for line in &lines { (line.draw(&scale, self)) } }
             @if children > self.children.len() as i64 && !self.children.is_empty() {
@@ -95,20 +134,47 @@ impl Run<'_> {
         Scale::folding(first, last, &busy, &moments)
     }
 
-    /// What is folded, in words, and the way to the other scale.
-    fn folded(&self, scale: &Scale) -> Markup {
+    /// This page, drawn in another way.
+    fn drawn(&self, is_linear: bool, with_attempts: bool) -> String {
         let id = self.record.bytes("id");
-        let to = |scale: &'static [u8]| {
-            let query = [("b", self.board), ("id", &id), ("scale", scale)];
-            address("/job", &query[..if scale.is_empty() { 2 } else { 3 }]) + "#history"
-        };
+        let mut query = vec![("b", self.board), ("id", &id)];
+        query.extend(is_linear.then_some(("scale", &b"linear"[..])));
+        query.extend(with_attempts.then_some(("children", &b"1"[..])));
+        address("/job", &query) + "#history"
+    }
+
+    fn attempts_of_children(&self) -> Markup {
+        let claimed = self.children.iter().filter(|child| child.int("attempt") > 0).count();
         html! {
-            @if scale.is_folded() {
-                p.note { "Folded, as nothing ran: " (scale.lengths()) ". " a href=(to(b"linear")) { "Show waits as long as they were" } }
-            } @else if self.is_linear {
-                p.note { "Waits are as long as they were. " a href=(to(b"")) { "Fold long waits" } }
+            @if !self.lives.is_empty() {
+                p.note {
+                    @if claimed > LIVES { "With the attempts of the first " (LIVES) " children. " }
+                    a href=(self.drawn(self.is_linear, false)) { "Hide the attempts of children" }
+                }
+            } @else if claimed > 0 {
+                p.note { a href=(self.drawn(self.is_linear, true)) { "Show the attempts of children" } }
             }
         }
+    }
+
+    /// What is folded, in words, and the way to the other scale.
+    fn folded(&self, scale: &Scale) -> Markup {
+        let to = |is_linear| self.drawn(is_linear, !self.lives.is_empty());
+        html! {
+            @if scale.is_folded() {
+                p.note { "Folded, as nothing ran: " (scale.lengths()) ". " a href=(to(true)) { "Show waits as long as they were" } }
+            } @else if self.is_linear {
+                p.note { "Waits are as long as they were. " a href=(to(false)) { "Fold long waits" } }
+            }
+        }
+    }
+}
+
+/// An event, as pages say it.
+fn event_word(event: &str) -> &str {
+    match event {
+        "complete" => "done",
+        other => other,
     }
 }
 
@@ -122,7 +188,7 @@ fn events(entries: &[Record]) -> Markup {
                         (when(entry.int("at")))
                         @if number > 0 { span.faint { " +" (span((entry.int("at") - entries[number - 1].int("at")).max(0))) } }
                     }
-                    " " b { (entry.text("event")) }
+                    " " b { (event_word(&entry.text("event"))) }
                     @if entry.has("worker") { " " (name(&entry.bytes("worker"))) }
                     @if !text.is_empty() { ": " bdi.lines { (text_lines(&text)) } }
                     @if entry.has("final") { span.faint { " (final)" } }
