@@ -31,6 +31,8 @@ PAGES: dict[str, tuple[str, dict[str, object], int]] = {
     "jobs": ("/jobs", {"state": "failed", "rev": "1"}, 800),
     "job": ("/job", {"id": "ship-42"}, 1000),
     "run": ("/job", {"id": "order-42"}, 1000),
+    "approval": ("/job", {"id": "refund-7", "children": "1"}, 1050),
+    "found": ("/job", {"id": "refund-7", "find": "order"}, 900),
     "queues": ("/queues", {}, 520),
     "workers": ("/workers", {}, 620),
     "types": ("/types", {}, 520),
@@ -47,6 +49,10 @@ PAGES: dict[str, tuple[str, dict[str, object], int]] = {
     "sign-in": ("/sign-in", {}, 520),
 }
 """Path, query and height of each; all are about the board `shop`."""
+
+
+PARTS = {"approval": "history", "found": "find"}
+"""The parts of pages with which a picture begins."""
 
 
 def work(board: Board, until: float) -> None:
@@ -68,6 +74,8 @@ def shoot(browser: Browser, console: Console, folder: Path, width: int, scheme: 
             page.goto(console.at(path, b="shop", **query))
             if page.locator("#pulse").count():
                 expect(page.locator("#pulse")).to_have_text("live")
+            if name in PARTS:
+                page.locator(f"#{PARTS[name]}").evaluate("one => one.scrollIntoView()")
             page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
 
 
@@ -82,6 +90,7 @@ def main() -> None:
         board = server.board("shop")
         seed.shop(board)
         seed.failures(board)
+        seed.approval(board)
         for name, jobs in [("newsletter", 1200), ("thumbnails", 37)]:
             server.board(name).post_many(jobs)
         console = Console(address(server), "--write")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import time
 
-from harness import Board
+from harness import Board, wait_until
 
 HOUR = 3_600_000
 
@@ -91,6 +92,41 @@ TRACE = """Traceback (most recent call last):
     raise CardDeclined(f"card ending in {card[-4:]} was declined")
 shop.bank.CardDeclined: card ending in 4242 was declined
 """
+
+
+def approval(board: Board) -> None:
+    """`refund-7`: two attempts, steps, log, output, children, a signal that came and one that is missing."""
+    board.set(output_bytes=20_000)
+    board.set(queue="refunds", backoff_base=1, jitter=0)
+    payload = json.dumps({"order": {"id": 4711, "amount": 1990}, "customer": "ann@example.com"})
+    board.post(payload, id="refund-7", name="refund", queue="refunds", user="ann", retries=3, tags=["vip"])
+    token = board.claim_one("agent-1", id="refund-7", lease=HOUR)["token"]
+    board.step("agent-1", "refund-7", "read the order", '{"order": 4711, "amount": 1990}', token=token)
+    board.heartbeat("agent-1", "refund-7", token=token, log="order 4711 found, 19.90 EUR")
+    time.sleep(0.3)
+    board.fail("agent-1", "refund-7", "ModelTimeout", "no answer in 30 s", token=token)
+    wait_until(lambda: board.get("refund-7")["state"] == "ready")
+    token = board.claim_one("agent-2", id="refund-7", lease=HOUR)["token"]
+    board.mpost(
+        ["{}"] * 3, ids=["scan-1", "scan-2", "scan-3"], parent="refund-7", name="scan", queue="scans",
+        retain=HOUR,
+    )  # fmt: skip
+    for id, worker in [("scan-1", "scanner-1"), ("scan-2", "scanner-2")]:
+        part = board.claim_one(worker, id=id, lease=HOUR)["token"]
+        time.sleep(0.15)
+        if id == "scan-2":
+            board.fail(worker, id, "ScanError", "page 2 is empty", token=part, noretry=True)
+        else:
+            board.consume(worker, id, token=part, result='{"clean": true}')
+    board.heartbeat(
+        "agent-2", "refund-7", token=token, stage="writing a draft", progress=60,
+        output=(1, "Dear Ann,\n\nwe are sorry that your order came late.\n"),
+    )  # fmt: skip
+    time.sleep(0.3)
+    board.heartbeat("agent-2", "refund-7", token=token, output=(2, "You get 19.90 EUR back.\n"))
+    board.step("agent-2", "refund-7", "draft", '{"text": "Dear Ann, …"}', token=token)
+    board.signal("amount-checked", "refund-7", value="true", sender="bob")
+    board.wait_for("agent-2", "refund-7", ["approved", "amount-checked"], token=token, within="2d")
 
 
 def failures(board: Board) -> None:
