@@ -15,7 +15,7 @@ use crate::board::Board;
 use crate::effect::ApplyError;
 use crate::events::changes::Recent;
 use crate::job::id::Id;
-use crate::job::{End, Job, U48};
+use crate::job::{Job, U48};
 use crate::settings::{Rules, Setting};
 use crate::structures::byte_string::ByteString;
 
@@ -343,34 +343,25 @@ impl Board {
         let id = job.map(|(id, _)| id);
         self.local.events.messages.push(Event { kind, public, id, version, at, tracked, worker, fields });
     }
-
-    pub(crate) fn queue_field(&self, job: &Job) -> EventField {
-        EventField::Text("queue", self.queue_name(job).into())
-    }
-
-    /// Whether the record of a job that ends now is retained.
-    pub(crate) fn keeps(&self, slot: u32, retain: i64) -> bool {
-        self.retained(slot, retain) != 0 || self.pinned(slot)
-    }
 }
 
-pub(crate) fn token_field(token: u64) -> EventField {
-    EventField::Number("token", token as i64)
+/// A text field of an event, if there is any text.
+pub(crate) fn text<'t>(name: &'static str, text: impl Into<Option<&'t [u8]>>) -> Option<EventField> {
+    let text = text.into().filter(|text| !text.is_empty());
+    text.map(|text| EventField::Text(name, text.into()))
 }
 
-/// Adds a text to the fields of an event if there is one.
-pub(crate) fn text_field(fields: &mut EventFields, name: &'static str, text: Option<&[u8]>) {
-    fields.extend(text.filter(|text| !text.is_empty()).map(|text| EventField::Text(name, text.into())));
+/// A number as a field of an event, if there is one.
+pub(crate) fn number(name: &'static str, number: impl Into<Option<i64>>) -> Option<EventField> {
+    number.into().map(|number| EventField::Number(name, number))
 }
 
-impl End {
-    /// The reason why a worker lost a claim that ended so; `None` when it ended the claim itself.
-    pub(crate) fn loss(self) -> Option<&'static str> {
-        match self {
-            End::Lapsed => Some("lapsed"),
-            End::TimedOut => Some("timeout"),
-            End::Taken => Some("released"),
-            _ => None,
-        }
-    }
+/// A fixed word as a field of an event.
+pub(crate) fn word(name: &'static str, word: &'static str) -> Option<EventField> {
+    Some(EventField::Word(name, word))
+}
+
+/// Yes or no as a field of an event.
+pub(crate) fn flag(name: &'static str, flag: bool) -> Option<EventField> {
+    Some(EventField::Flag(name, flag))
 }

@@ -114,7 +114,7 @@ enum Subject {
 }
 
 impl Entry {
-    /// An entry; [`Board::happened_with`](crate::Board::happened_with) gives it its time.
+    /// An entry; `Board::happened` gives it its time.
     pub(crate) fn of(event: HistoryKind, worker: Option<ByteString>, text: Option<&[u8]>) -> Entry {
         Entry {
             at: 0,
@@ -141,13 +141,9 @@ impl Entry {
     }
 
     /// An entry about signals.
-    pub(crate) fn signals<'n>(
-        event: HistoryKind,
-        worker: Option<ByteString>,
-        mut names: impl ExactSizeIterator<Item = &'n [u8]>,
-    ) -> Entry {
+    pub(crate) fn signals(event: HistoryKind, worker: Option<ByteString>, names: &[ByteString]) -> Entry {
         let more = names.len().saturating_sub(1).min(255) as u8;
-        Entry { more, ..Entry::of(event, worker, names.next()) }
+        Entry { more, ..Entry::of(event, worker, names.first().map(|name| &**name)) }
     }
 
     fn subject(&self) -> Subject {
@@ -255,8 +251,8 @@ mod tests {
         assert_eq!((silent.kind(), silent.message()), (Some(&b"lapsed"[..]), None));
         let moved = Entry::of(HistoryKind::Advanced, None, Some(b"print"));
         assert_eq!((moved.queue(), moved.message(), moved.kind()), (Some(&b"print"[..]), None, None));
-        let names = [&b"a"[..], b"b", b"c"];
-        let awaiting = Entry::signals(HistoryKind::Awaiting, None, names.into_iter());
+        let names = [&b"a"[..], b"b", b"c"].map(ByteString::from);
+        let awaiting = Entry::signals(HistoryKind::Awaiting, None, &names);
         assert_eq!((awaiting.signal(), awaiting.message()), (Some((&b"a"[..], 3)), None));
         let line = Entry::of(HistoryKind::Log, None, Some(b""));
         assert_eq!(line.message(), Some(&b""[..]));

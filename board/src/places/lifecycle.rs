@@ -2,70 +2,13 @@
 
 use crate::board::{after, duration, Board};
 use crate::effect::ApplyError;
-use crate::events::{text_field, EventField, EventFields, EventKind};
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::{Claim, End, LastClaim, State, NEVER, U48};
+use crate::places::happened::Happened;
 use crate::retry::Next;
-use crate::settings::Setting;
-use crate::statistics::stats::Tally;
 use crate::structures::byte_string::ByteString;
 
-/// What follows from an entry of the history: what counts in the statistics, and the event.
-fn projections(kind: HistoryKind) -> (Option<Tally>, Option<EventKind>) {
-    match kind {
-        HistoryKind::Abandoned => (Some(Tally::Abandoned), Some(EventKind::Abandoned)),
-        HistoryKind::Released => (Some(Tally::Released), None),
-        HistoryKind::Revived => (Some(Tally::Revived), None),
-        HistoryKind::Requeued => (Some(Tally::Requeued), None),
-        HistoryKind::Replaced => (Some(Tally::Replaced), None),
-        HistoryKind::Expired => (Some(Tally::Expired), None),
-        HistoryKind::Advanced => (None, Some(EventKind::Advanced)),
-        HistoryKind::Awaiting => (Some(Tally::Awaited), Some(EventKind::Awaiting)),
-        HistoryKind::Signalled => (Some(Tally::Signalled), None),
-        HistoryKind::AwaitTimeout => (Some(Tally::AwaitTimeouts), None),
-        HistoryKind::Cancelled => (None, Some(EventKind::Cancelled)),
-        HistoryKind::Trashed => (None, Some(EventKind::Trashed)),
-        _ => (None, None),
-    }
-}
-
 impl Board {
-    /// Something happened to a job: it counts in the statistics, stands in the history, and may be
-    /// an event. The first entry during a claim is preceded by the claim's begin.
-    pub(crate) fn happened(
-        &mut self,
-        slot: u32,
-        kind: HistoryKind,
-        worker: Option<ByteString>,
-        text: Option<&[u8]>,
-    ) -> Result<(), ApplyError> {
-        self.happened_with(slot, Entry::of(kind, worker, text), |_| {})
-    }
-
-    /// The same; `more` adds fields to the event.
-    pub(crate) fn happened_with(
-        &mut self,
-        slot: u32,
-        entry: Entry,
-        more: impl FnOnce(&mut EventFields),
-    ) -> Result<(), ApplyError> {
-        let now = self.local.moment;
-        let (tally, event) = projections(entry.event);
-        if let Some(tally) = tally {
-            self.count_stat(slot, tally, now);
-        }
-        let unwritten = self.claim_of(self.job(slot)?).filter(|claim| !claim.in_history);
-        if let Some(begin) = unwritten.map(|claim| self.begin_of(claim)) {
-            self.claim_mut(slot)?.in_history = true;
-            self.push_history(slot, begin)?;
-        }
-        self.push_history(slot, Entry { at: now, ..entry })?;
-        if let Some(event) = event {
-            self.emit_end(event, slot, more);
-        }
-        Ok(())
-    }
-
     /// Takes a job out of its place and closes its run: that of its claim, or the last one when the
     /// worker is late.
     pub(crate) fn close_run(&mut self, slot: u32, end: End, now: i64) -> Result<(), ApplyError> {
@@ -75,7 +18,7 @@ impl Board {
         let claim = self.leave(slot)?;
         self.count_run(slot, claim.as_ref(), now);
         match claim {
-            Some(claim) => self.settle_claim(slot, claim, end, now),
+            Some(claim) => self.settle_claim(slot, &claim, end, "released", now),
             None => self.edit(slot, |job| {
                 if let Some(last) = job.extras_mut().last_claim.as_mut() {
                     last.end = end;
@@ -85,37 +28,40 @@ impl Board {
         }
     }
 
-    /// Writes into a job's record that a claim of it has ended, and emits an event to its worker if
-    /// the worker did not end it.
+    /// A claim has ended: its worker is alive, or has lost the job; `taken` says why it was taken.
+    pub(crate) fn claim_ended(
+        &mut self,
+        slot: u32,
+        claim: &Claim,
+        end: End,
+        taken: &'static str,
+        now: i64,
+    ) -> Result<(), ApplyError> {
+        match end {
+            End::Lapsed => self.happened(slot, &Happened::Lost(claim, end, "lapsed"))?,
+            End::TimedOut => self.happened(slot, &Happened::Lost(claim, end, "timeout"))?,
+            End::Taken => {
+                self.happened(slot, &Happened::Lost(claim, end, taken))?;
+                self.local.taken = true;
+            }
+            _ => self.saw_worker(claim.worker, now),
+        }
+        Ok(())
+    }
+
+    /// The same, and writes it into the job's record.
     pub(crate) fn settle_claim(
         &mut self,
         slot: u32,
-        claim: Claim,
+        claim: &Claim,
         end: End,
+        taken: &'static str,
         now: i64,
     ) -> Result<(), ApplyError> {
-        if let Some(reason) = end.loss() {
-            self.emit_lost(slot, &claim, reason);
-        }
-        self.write_end(slot, claim, end, now)
-    }
-
-    /// Writes into a job's record that a claim of it has ended.
-    pub(crate) fn write_end(
-        &mut self,
-        slot: u32,
-        claim: Claim,
-        end: End,
-        now: i64,
-    ) -> Result<(), ApplyError> {
-        let worker = ByteString::from(self.worker_name(&claim));
+        self.claim_ended(slot, claim, end, taken, now)?;
+        let worker = ByteString::from(self.worker_name(claim));
         if !claim.in_history {
-            self.push_history(slot, self.begin_of(&claim))?;
-        }
-        match end {
-            End::Lapsed | End::TimedOut => {}
-            End::Taken => self.local.taken = true,
-            _ => self.saw_worker(claim.worker, now),
+            self.push_history(slot, self.begin_of(claim))?;
         }
         self.edit(slot, |job| {
             let extras = job.extras_mut();
@@ -129,28 +75,6 @@ impl Board {
                 lease: claim.lease,
                 run_end: claim.run_end,
             }));
-            Ok(())
-        })
-    }
-
-    /// The history entry for the begin of a claim.
-    pub(crate) fn begin_of(&self, claim: &Claim) -> Entry {
-        let worker = Some(self.worker_name(claim).into());
-        Entry { at: claim.claimed, ..Entry::of(HistoryKind::Claimed, worker, None) }
-    }
-
-    /// How many entries of a history are kept: of the first, and of the last.
-    pub(crate) fn history_bounds(&self) -> (usize, usize) {
-        let bound = |setting| self.own(setting).max(0) as usize;
-        (bound(Setting::HistoryFirst), bound(Setting::HistoryLast))
-    }
-
-    pub(crate) fn push_history(&mut self, slot: u32, entry: Entry) -> Result<(), ApplyError> {
-        let (first, last) = self.history_bounds();
-        self.edit(slot, |job| {
-            let extras = job.extras_mut();
-            extras.modified = entry.at;
-            extras.history.push(entry, first, last);
             Ok(())
         })
     }
@@ -186,8 +110,7 @@ impl Board {
             })?;
         }
         self.enter(slot, State::Ready, at)?;
-        self.emit_ready(slot);
-        Ok(())
+        self.happened(slot, &Happened::Ready)
     }
 
     /// Schedules a job that is in no place until it is due, or makes it ready at once; blocked while
@@ -237,13 +160,6 @@ impl Board {
         retain: i64,
         now: i64,
     ) -> Result<(), ApplyError> {
-        let tally = match state {
-            State::Complete => Tally::Completed,
-            State::Failed => Tally::Failed,
-            State::Cancelled => Tally::Cancelled,
-            _ => Tally::Trashed,
-        };
-        self.count_stat(slot, tally, now);
         let retain = self.retained(slot, retain);
         let extras = self.extras(slot);
         let depends = extras.is_some_and(|extras| !extras.after.is_empty());
@@ -305,10 +221,7 @@ impl Board {
             self.count_run(slot, claim.as_ref(), now);
         }
         if let Some(claim) = claim {
-            if end == End::Taken {
-                self.emit_lost(slot, &claim, "cancelled");
-            }
-            self.write_end(slot, claim, end, now)?;
+            self.settle_claim(slot, &claim, end, "cancelled", now)?;
         }
         self.edit(slot, |job| {
             let extras = job.extras_mut();
@@ -318,10 +231,7 @@ impl Board {
             }
             Ok(())
         })?;
-        let last = self.extras(slot).and_then(|r| r.last_claim.as_ref());
-        let said = last.filter(|_| !trashed || end != End::Taken);
-        let worker = said.map(|last| last.worker.clone());
-        self.conclude(slot, state, worker, reason, retain, now)
+        self.conclude(slot, state, reason, retain, now)
     }
 
     /// Ends the life of a job that is in no place: as cancelled or trashed.
@@ -329,18 +239,12 @@ impl Board {
         &mut self,
         slot: u32,
         state: State,
-        worker: Option<ByteString>,
         reason: Option<&[u8]>,
         retain: i64,
         now: i64,
     ) -> Result<(), ApplyError> {
-        let kind = if state == State::Trashed { HistoryKind::Trashed } else { HistoryKind::Cancelled };
-        let (kept, token) = (self.keeps(slot, retain), self.last_token(slot));
-        self.happened_with(slot, Entry::of(kind, worker, reason), |fields| {
-            text_field(fields, "reason", reason);
-            fields.push(EventField::Flag("kept", kept));
-        })?;
-        self.make_ended(slot, state, token, retain, now)
+        self.happened(slot, &Happened::Ended(state, reason, self.keeps(slot, retain)))?;
+        self.make_ended(slot, state, self.last_token(slot), retain, now)
     }
 
     /// Writes a failure into a job that is in no place, and puts it where it belongs.
@@ -353,11 +257,8 @@ impl Board {
         next: Next,
         now: i64,
     ) -> Result<(), ApplyError> {
-        let last = self.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|l| l.end != End::Taken);
-        let worker = last.map(|l| l.worker.clone());
         let last = matches!(next, Next::End { .. });
-        let entry = Entry { last, ..Entry::failure(event, worker, kind, message) };
-        self.happened_with(slot, entry, |_| {})?;
+        self.happened(slot, &Happened::Failure { event, kind, message, last })?;
         self.set_kind(slot, kind)?;
         self.edit(slot, |job| {
             let extras = job.extras_mut();
@@ -369,32 +270,26 @@ impl Board {
             }
             Ok(())
         })?;
-        if let Next::Retry { .. } = next {
-            self.count_stat(slot, Tally::Retried, now);
-        }
-        let dead = match next {
-            Next::End { .. } => self.grave(slot, event),
-            Next::Retry { .. } => None,
-        };
-        let (emitted, last) = match (&next, &dead) {
-            (_, Some(dead)) => (EventKind::Dead, EventField::Text("next", dead.clone())),
-            (Next::End { retain }, None) => {
-                (EventKind::Failed, EventField::Flag("kept", self.keeps(slot, *retain)))
+        match next {
+            Next::Retry { due } => {
+                self.happened(slot, &Happened::Retried((kind, message), due))?;
+                self.make_due(slot, due, now)
             }
-            (Next::Retry { due }, None) => (EventKind::Retried, EventField::Number("due", *due)),
-        };
-        self.emit_end(emitted, slot, |fields| {
-            text_field(fields, "kind", Some(kind));
-            text_field(fields, "message", Some(message));
-            fields.push(last);
-        });
-        match (next, dead) {
-            (_, Some(dead)) => self.die(slot, &dead, now),
-            (Next::Retry { due }, None) => self.make_due(slot, due, now),
-            (Next::End { retain }, None) => {
-                let token = self.last_token(slot);
-                self.make_ended(slot, State::Failed, token, retain, now)
-            }
+            Next::End { retain } => match self.grave(slot, event) {
+                Some(dead) => {
+                    self.happened(slot, &Happened::Dead((kind, message), &dead))?;
+                    self.die(slot, &dead, now)
+                }
+                None => {
+                    self.happened(slot, &Happened::Failed((kind, message), self.keeps(slot, retain)))?;
+                    self.make_ended(slot, State::Failed, self.last_token(slot), retain, now)
+                }
+            },
         }
+    }
+
+    /// Whether the record of a job that ends now is retained.
+    pub(crate) fn keeps(&self, slot: u32, retain: i64) -> bool {
+        self.retained(slot, retain) != 0 || self.pinned(slot)
     }
 }

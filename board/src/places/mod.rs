@@ -19,7 +19,8 @@
 //! | `by_queue` | jobs of a queue that are scheduled, blocked or ended | as many as the queue counts |
 //! | `ended` | ended jobs by state and time, those that others need apart | |
 //! | `labels` | jobs by name, tag, kind of failure, user, and tracked ones | a job in the line of each label that it has |
-//! | `lifecycle` | how a run ends, where its job goes next, and what follows: history, statistics, events | a run ends once |
+//! | `happened` | what happens to jobs, and what it means for statistics, history and events | one description for all three |
+//! | `lifecycle` | how a run ends, and where its job goes next | a run ends once |
 //! | `records` | adding, changing and removing records | the sum of their sizes |
 //! | `pins` | what keeps records of ended jobs | |
 //! | `tombstones` | jobs whose records have been removed | bounded in number and age |
@@ -31,6 +32,7 @@
 
 pub(crate) mod by_queue;
 pub(crate) mod ended;
+pub(crate) mod happened;
 pub(crate) mod items;
 pub(crate) mod labels;
 pub(crate) mod lifecycle;

@@ -3,6 +3,7 @@
 use crate::board::Board;
 use crate::effect::ApplyError;
 use crate::job::{End, Extras, Job, State};
+use crate::places::happened::Happened;
 use crate::places::tombstones::Tombstone;
 use crate::settings::Setting;
 
@@ -61,7 +62,7 @@ impl Board {
 
     /// Removes the record of an ended job that is in no place.
     pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
-        self.emit_deleted(slot, "retention");
+        self.happened(slot, &Happened::Retired)?;
         let job = self.job(slot)?;
         let (state, extras) = (job.state, job.extras.as_ref());
         let token = self.last_token(slot);

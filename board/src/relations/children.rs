@@ -14,11 +14,11 @@
 
 use crate::board::Board;
 use crate::effect::ApplyError;
-use crate::events::EventField;
 use crate::job::awaited::OnFailure;
-use crate::job::history::{Entry, HistoryKind};
+use crate::job::history::HistoryKind;
 use crate::job::kin::{ChildWait, Children};
 use crate::job::{End, State};
+use crate::places::happened::Happened;
 use crate::relations::dependencies::{Outcome, Resolution};
 use crate::retry::Next;
 use crate::settings::Rules;
@@ -135,13 +135,8 @@ impl Board {
             run = wait.run;
             Ok(())
         })?;
-        let last = self.extras(slot).and_then(|extras| extras.last_claim.as_ref());
-        let worker = last.filter(|last| run && last.end != End::Taken).map(|last| last.worker.clone());
         let live = self.children(slot).map_or(0, |children| children.live);
-        let entry = Entry { children: live, ..Entry::of(HistoryKind::Awaiting, worker, None) };
-        self.happened_with(slot, entry, |fields| {
-            fields.push(EventField::Number("children", live.into()));
-        })
+        self.happened(slot, &Happened::AwaitingChildren { live, run })
     }
 
     /// A child of a job has ended, or is its child no more.

@@ -9,7 +9,7 @@
 //! | `progress` | the progress of a parent, by its children | |
 //! | `signals` | waiting for signals | a wait ends when what it names has arrived |
 //!
-//! Uses `events`, `job`, `places` and `structures`.
+//! Uses `job`, `places` and `structures`.
 
 pub(crate) mod children;
 pub(crate) mod cycles;

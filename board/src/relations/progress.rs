@@ -4,6 +4,7 @@
 use crate::board::Board;
 use crate::effect::ApplyError;
 use crate::job::kin::{counted, shown, Children};
+use crate::places::happened::Happened;
 
 impl Board {
     /// Whether a parent's progress follows from its children.
@@ -47,7 +48,7 @@ impl Board {
             if extras.progress != Some(shown(far)) {
                 extras.progress = Some(shown(far));
                 self.touch(slot)?;
-                self.emit_progress(slot, None);
+                self.happened(slot, &Happened::Progress(None))?;
             }
             next = self.count_anew(slot, far, back)?;
         }

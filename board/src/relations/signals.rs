@@ -7,10 +7,10 @@
 
 use crate::board::Board;
 use crate::effect::ApplyError;
-use crate::events::{text_field, EventField};
 use crate::job::gate::{named_first, Gate, OnTimeout, Waiting};
-use crate::job::history::{Entry, HistoryKind};
-use crate::job::{End, State, NEVER};
+use crate::job::history::HistoryKind;
+use crate::job::{End, State};
+use crate::places::happened::Happened;
 use crate::retry::Next;
 use crate::settings::Rules;
 use crate::structures::byte_string::ByteString;
@@ -38,22 +38,13 @@ impl Board {
         slot: u32,
         gate: &Gate,
         step: &[u8],
-        worker: Option<ByteString>,
         now: i64,
     ) -> Result<(), ApplyError> {
         let waiting = Waiting { gate: gate.clone(), from: now, step: step.into() };
-        let until = waiting.until();
+        self.happened(slot, &Happened::Awaiting(&waiting))?;
         self.edit(slot, |job| {
-            let extras = job.extras_mut();
-            extras.modified = now;
-            extras.remembered.waiting = Some(Box::new(waiting));
+            job.extras_mut().remembered.waiting = Some(Box::new(waiting));
             Ok(())
-        })?;
-        let names = gate.names.iter().map(|name| &**name);
-        self.happened_with(slot, Entry::signals(HistoryKind::Awaiting, worker, names), |fields| {
-            text_field(fields, "signal", gate.names.first().map(|name| &**name));
-            fields.push(EventField::Number("signals", gate.names.len() as i64));
-            fields.extend((until != NEVER).then_some(EventField::Number("until", until)));
         })
     }
 
@@ -64,7 +55,7 @@ impl Board {
         };
         match self.opens(slot, &gate) {
             true => Ok(()),
-            false => self.begin_waiting(slot, &gate, b"", None, now),
+            false => self.begin_waiting(slot, &gate, b"", now),
         }
     }
 
@@ -118,15 +109,14 @@ impl Board {
     /// The time of a job's wait is over.
     pub(crate) fn wait_times_out(&mut self, slot: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
         let missing: Vec<ByteString> = self.missing_signals(slot).cloned().collect();
-        let names = || missing.iter().map(|name| &**name);
-        let (text, entry) = (named_first(names()), Entry::signals(HistoryKind::AwaitTimeout, None, names()));
+        let text = named_first(missing.iter().map(|name| &**name));
         let on_timeout = self.waiting(slot).ok_or(ApplyError)?.gate.on_timeout;
         let due = self.job(slot)?.at.get();
         match on_timeout {
             OnTimeout::Run => {
                 self.leave(slot)?;
                 self.give_up_waiting(slot, now)?;
-                self.happened_with(slot, entry, |_| {})?;
+                self.happened(slot, &Happened::AwaitTimeout(&missing))?;
                 self.make_due(slot, due, now)
             }
             OnTimeout::Fail => {
@@ -137,7 +127,7 @@ impl Board {
             OnTimeout::Cancel => {
                 let reason = [b"no signal ", &text[..]].concat();
                 let retain = self.retention(State::Cancelled, rules);
-                self.happened_with(slot, entry, |_| {})?;
+                self.happened(slot, &Happened::AwaitTimeout(&missing))?;
                 self.end_job(slot, State::Cancelled, End::Taken, Some(&reason), retain, now)
             }
         }

@@ -4,9 +4,8 @@ use crate::board::{after, Board};
 use crate::effect::{ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_field, EventField};
-use crate::job::history::{Entry, HistoryKind};
 use crate::job::End;
+use crate::places::happened::Happened;
 use crate::verbs::heartbeat::Report;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 
@@ -69,13 +68,8 @@ impl<'a> Abandoned<'a> {
             extras.reports.set(|said| &mut said.reason, self.reason);
             Ok(())
         })?;
-        let last = board.extras(self.slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.taken);
-        let worker = last.map(|l| l.worker.clone());
-        let entry = Entry::of(HistoryKind::Abandoned, worker, self.reason);
-        board.happened_with(self.slot, entry, |fields| {
-            text_field(fields, "reason", self.reason);
-            fields.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
-        })?;
-        board.make_due(self.slot, self.due.unwrap_or(now), now)
+        let due = self.due.filter(|due| *due > now);
+        board.happened(self.slot, &Happened::Abandoned { reason: self.reason, due })?;
+        board.make_due(self.slot, due.unwrap_or(now), now)
     }
 }

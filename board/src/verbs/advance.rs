@@ -5,12 +5,11 @@ use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{text_field, EventField};
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::costs::{are_costs, pack, PackedCosts};
 use crate::job::gate::Gate;
-use crate::job::history::{Entry, HistoryKind};
 use crate::job::{Costs, End, State, COSTS_MOST, NEVER, U48};
+use crate::places::happened::Happened;
 use crate::relations::cycles::Coming;
 use crate::settings::MOST;
 use crate::verbs::depend::After;
@@ -140,14 +139,8 @@ impl Advanced<'_> {
         board.close_run(slot, end_of(End::Advanced, self.taken), now)?;
         let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).ok_or(ApplyError)?;
         let (worker, token) = (last.worker.clone(), last.token);
-        board.happened_with(
-            slot,
-            Entry::of(HistoryKind::Advanced, Some(worker.clone()), Some(self.queue)),
-            |fields| {
-                text_field(fields, "next", Some(self.queue));
-                fields.extend(self.due.filter(|due| *due > now).map(|due| EventField::Number("due", due)));
-            },
-        )?;
+        let due = self.due.filter(|due| *due > now);
+        board.happened(slot, &Happened::Advanced { to: self.queue, due })?;
         // The kind of the last failure, which is a label, is removed.
         board.unindex_labels(slot)?;
         let returns = board.is_dead(slot);
@@ -189,7 +182,7 @@ impl Advanced<'_> {
         }
         board.renew_ageing(slot)?;
         board.arm(slot, now)?;
-        board.make_due(slot, self.due.unwrap_or(now), now)?;
+        board.make_due(slot, due.unwrap_or(now), now)?;
         board.begin_in_family(slot, State::Claimed, now)
     }
 }

@@ -97,10 +97,8 @@ impl Awaiting<'_> {
                 Ok(())
             })?;
         }
-        let last = board.extras(self.slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.taken);
-        let worker = last.map(|last| last.worker.clone());
         if !self.gate.names.is_empty() {
-            board.begin_waiting(self.slot, &self.gate, self.step, worker, now)?;
+            board.begin_waiting(self.slot, &self.gate, self.step, now)?;
         }
         if let Some(on_failure) = self.children {
             board.ask_for_children(self.slot, on_failure, (true, false))?;

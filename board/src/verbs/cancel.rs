@@ -4,9 +4,8 @@ use crate::board::{after, Board};
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{token_field, EventField, EventKind};
-use crate::job::history::HistoryKind;
 use crate::job::{is_time, End, State};
+use crate::places::happened::Happened;
 use crate::settings::Setting;
 use crate::verbs::heartbeat::Report;
 
@@ -43,14 +42,7 @@ impl CancelRequested {
             claim.cancel = true;
             claim.cancel_end = self.end;
         })?;
-        board.emit_of(EventKind::Cancel, self.slot, |board, job| match board.claim_of(job) {
-            Some(claim) => {
-                let fields = vec![token_field(claim.token), EventField::Number("deadline", claim.deadline())];
-                (Some(board.worker_name(claim).into()), fields)
-            }
-            None => (None, Vec::new()),
-        });
-        board.happened(self.slot, HistoryKind::CancelRequested, None, None)
+        board.happened(self.slot, &Happened::CancelRequested)
     }
 }
 

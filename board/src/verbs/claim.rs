@@ -7,6 +7,7 @@ use crate::error::Refusal;
 use crate::job::order::ReadyKey;
 use crate::job::TOKENS;
 use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
+use crate::places::happened::Happened;
 use crate::settings::Setting;
 
 /// The low bits of a token say which of this many givers gave it out: two primaries of one board
@@ -85,7 +86,6 @@ impl Claimed<'_> {
         }
         let priced = job.is_priced();
         board.charge(self.slot, now)?;
-        board.count_claim(self.slot, now);
         if priced {
             board.count_cost(self.slot, now);
         }
@@ -125,8 +125,7 @@ impl Claimed<'_> {
             cancel_end: NEVER,
         };
         board.hand_over(self.slot, claim, self.worker)?;
-        board.emit_claim(self.slot);
-        Ok(())
+        board.happened(self.slot, &Happened::Claimed)
     }
 }
 

@@ -7,10 +7,11 @@ use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::{mix, Env};
 use crate::job::history::HistoryKind;
 use crate::job::{End, State};
+use crate::places::happened::Happened;
 use crate::policy::Policy;
 use crate::retry::{self, Next};
 use crate::settings::{Rules, Setting};
-use crate::statistics::stats::{Late, Tally};
+use crate::statistics::stats::Late;
 use crate::structures::sorted::SortedSlots;
 
 /// One of the lines of jobs that are ordered by a time.
@@ -214,10 +215,6 @@ impl Board {
         if goes.is_none() {
             self.count_lateness(queue, Late::Lease, claim.ends_at(), now);
         }
-        if !called_off {
-            self.note(queue, if timed_out { Tally::Timeouts } else { Tally::Lapsed }, now);
-        }
-        let worker = Some(self.worker_name(&claim).into());
         let end = match (called_off, timed_out) {
             (true, _) => End::Taken,
             (false, true) => End::TimedOut,
@@ -227,16 +224,10 @@ impl Board {
             let name = self.workers.names.key(claim.worker).cloned().unwrap_or_default();
             self.workers.registrations.lost(&name);
         }
-        match called_off {
-            true => {
-                self.emit_lost(slot, &claim, "cancelled");
-                self.write_end(slot, claim, end, now)?;
-            }
-            false => self.settle_claim(slot, claim, end, now)?,
-        }
+        self.settle_claim(slot, &claim, end, "cancelled", now)?;
         if cancel {
             let retain = self.retention(State::Cancelled, rules);
-            return self.conclude(slot, State::Cancelled, worker, None, retain, now);
+            return self.conclude(slot, State::Cancelled, None, retain, now);
         }
         if timed_out {
             let seq = self.job(slot)?.seq.get() as u64;
@@ -255,7 +246,7 @@ impl Board {
             let next = Next::End { retain: self.retention(State::Failed, rules) };
             return self.fail_job(slot, HistoryKind::Lapsed, b"lapsed", b"", next, now);
         }
-        self.happened(slot, HistoryKind::Lapsed, worker, None)?;
+        self.happened(slot, &Happened::Lapsed)?;
         let due = self.after_lapse(slot, rules, seed, now)?;
         self.make_due(slot, due, now)
     }
@@ -281,14 +272,8 @@ impl Board {
 
     /// The lease of a claim has ended, and its holder keeps the job for the grace.
     fn begin_grace(&mut self, slot: u32) -> Result<(), ApplyError> {
-        let number = self.retime(slot, |claim| {
-            claim.in_grace = true;
-            claim.worker
-        })?;
-        let worker = self.workers.names.key(number).cloned();
-        self.happened(slot, HistoryKind::Grace, worker, None)?;
-        self.emit_grace(slot);
-        Ok(())
+        self.retime(slot, |claim| claim.in_grace = true)?;
+        self.happened(slot, &Happened::Grace)
     }
 
     fn settled(slot: u32, env: &Env<'_>) -> Settled {

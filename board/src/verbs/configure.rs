@@ -3,6 +3,7 @@
 use crate::board::Board;
 use crate::dispatch::buckets::Refill;
 use crate::effect::{ApplyError, Validate};
+use crate::events::number;
 use crate::scope::{Scope, ALL_GROUPS};
 use crate::settings::{Overrides, Rules, Setting, SPECS};
 
@@ -82,7 +83,7 @@ impl Configured<'_> {
         if !in_range || !spec.at(self.scope.level()) {
             return Err(ApplyError);
         }
-        board.emit_setting(spec.name, self.scope, self.value);
+        board.emit_setting(spec.name, self.scope, number("value", self.value));
         match self.scope {
             Scope::Board => board.configure_board(setting, self.value),
             Scope::Queue(queue) => return board.configure_queue(queue, setting, self.value),

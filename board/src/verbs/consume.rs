@@ -4,9 +4,8 @@ use crate::board::Board;
 use crate::effect::{ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{token_field, EventField, EventKind};
-use crate::job::history::HistoryKind;
 use crate::job::{End, State};
+use crate::places::happened::Happened;
 use crate::settings::Setting;
 use crate::verbs::holder::{end_of, AtCancel, WorkerVerb};
 use crate::verbs::output::Chunk;
@@ -92,24 +91,13 @@ impl Consumed<'_> {
             (Some(claim), _) => claim.token,
             (None, last) => last.map_or(0, |l| l.token),
         };
+        let kept = board.keeps(slot, self.retain);
         match &claim {
-            Some(_) if self.taken => board.local.taken = true,
-            Some(claim) => board.saw_worker(claim.worker, now),
+            Some(claim) if kept => board.settle_claim(slot, claim, end, "released", now)?,
+            Some(claim) => board.claim_ended(slot, claim, end, "released", now)?,
             None => {}
         }
-        if let (Some(claim), Some(reason)) = (&claim, end.loss()) {
-            board.emit_lost(slot, claim, reason);
-        }
-        let kept = board.keeps(slot, self.retain);
-        board.emit_of(EventKind::Completed, slot, |board, job| {
-            let last = || Some(board.extras(slot)?.last_claim.as_ref()?.worker.clone());
-            let worker = claim.as_ref().map(|claim| board.worker_name(claim).into()).or_else(last);
-            (worker, vec![token_field(token), board.queue_field(job), EventField::Flag("kept", kept)])
-        });
         if kept {
-            if let Some(claim) = claim {
-                board.write_end(slot, claim, end, now)?;
-            }
             board.edit(slot, |job| {
                 if let Some(payload) = self.payload {
                     job.set_payload(payload);
@@ -122,10 +110,8 @@ impl Consumed<'_> {
                 }
                 Ok(())
             })?;
-            let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).filter(|_| !self.taken);
-            let worker = last.map(|l| l.worker.clone());
-            board.happened(slot, HistoryKind::Complete, worker, None)?;
         }
+        board.happened(slot, &Happened::Completed { claim: claim.as_ref(), token, kept })?;
         board.make_ended(slot, State::Complete, token, self.retain, now)
     }
 }

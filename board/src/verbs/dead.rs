@@ -6,9 +6,10 @@
 
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
+use crate::events::text;
 use crate::job::history::HistoryKind;
 use crate::job::{End, Options, Origin, State, U48};
-use crate::statistics::stats::Tally;
+use crate::scope::Scope;
 use crate::structures::byte_string::ByteString;
 
 written! {
@@ -35,7 +36,7 @@ impl Validate for DeadQueueNamed<'_> {
 
 impl DeadQueueNamed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
-        board.emit_dead_queue(self.queue, self.dead);
+        board.emit_setting("dead-queue", Scope::Queue(self.queue), text("value", self.dead));
         let number = board.queue(self.queue);
         let queue = board.queues.get_mut(number).ok_or(ApplyError)?;
         let before = queue.dead.is_none();
@@ -70,11 +71,9 @@ impl Board {
 
     /// Moves a job that is in no place to a dead queue.
     pub(crate) fn die(&mut self, slot: u32, dead: &[u8], now: i64) -> Result<(), ApplyError> {
-        self.count_stat(slot, Tally::Failed, now);
         self.free_key(slot);
         let (queue, revision) = (ByteString::from(self.queue_name(self.job(slot)?)), self.revision() as i64);
         self.reclass(slot, Some(dead), None, Options::default())?;
-        self.happened(slot, HistoryKind::Dead, None, Some(dead))?;
         self.edit(slot, |job| {
             job.since = U48::new(now);
             let extras = job.extras_mut();

@@ -3,8 +3,8 @@
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::job::id::{read_made, Id};
-use crate::job::State;
-use crate::statistics::stats::Tally;
+use crate::job::{End, State};
+use crate::places::happened::Happened;
 
 written! {
     /// A record was removed, and no tombstone is kept.
@@ -19,11 +19,10 @@ impl Validate for Deleted {}
 
 impl Deleted {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        board.count_stat(self.slot, Tally::Deleted, now);
         if let Some(claim) = board.leave(self.slot)? {
-            board.emit_lost(self.slot, &claim, "deleted");
+            board.happened(self.slot, &Happened::Lost(&claim, End::Taken, "deleted"))?;
         }
-        board.emit_deleted(self.slot, "delete");
+        board.happened(self.slot, &Happened::Deleted)?;
         board.detach_all(self.slot, now)?;
         board.let_go(self.slot, now)?;
         if board.job(self.slot)?.state != State::Complete {

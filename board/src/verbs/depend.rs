@@ -5,8 +5,8 @@ use crate::effect::{ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::awaited::{Edge, OnFailure};
-use crate::job::history::HistoryKind;
 use crate::job::State;
+use crate::places::happened::Happened;
 use crate::relations::cycles::Coming;
 
 /// The jobs that a job is to wait for.
@@ -90,7 +90,7 @@ impl Depended {
             board.attach(slot, *edge, now)?;
         }
         board.make_due(slot, due, now)?;
-        board.happened(slot, HistoryKind::Depends, None, None)?;
+        board.happened(slot, &Happened::Depends)?;
         board.touch(slot)
     }
 }

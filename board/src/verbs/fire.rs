@@ -10,7 +10,6 @@ use crate::job::{End, Options, State, NEVER};
 use crate::quotas::{Coming, Growth};
 use crate::schedules::{child_id, Backlog, Overlap, Schedule, Template, NUMBERS};
 use crate::settings::{Setting, LONGEST};
-use crate::statistics::stats::{Late, Tally};
 use crate::structures::byte_string::ByteString;
 use crate::verbs::posted::{KeyTaken, More, Posted};
 use crate::verbs::schedule::{are_times, ScheduleMoved};
@@ -82,13 +81,7 @@ impl Fired {
         if let Some(more) = &mut posted.more {
             more.parent = tie.filter(|tie| board.is_tie(self.slot, *tie));
         }
-        posted.enter(board, now, Some(self.intended))?;
-        let queue = board.queue_number(board.job(self.slot)?);
-        board.note(queue, Tally::Fired, now);
-        if let Some(at) = self.turn {
-            board.count_lateness(queue, Late::Fire, at, now);
-        }
-        Ok(())
+        posted.enter(board, now, Some((self.intended, self.turn)))
     }
 
     /// The post of the child, without its parent.

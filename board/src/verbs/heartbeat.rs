@@ -4,9 +4,9 @@ use crate::board::Board;
 use crate::effect::{is_grace, is_lease, ApplyError, Meta, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::job::history::HistoryKind;
 use crate::job::kin::counted;
 use crate::job::{self, End, State, META_MOST, NEVER};
+use crate::places::happened::Happened;
 use crate::settings::Setting;
 use crate::verbs::holder::{Speaker, Standing};
 use crate::verbs::output::Chunk;
@@ -123,13 +123,13 @@ impl<'a> Report<'a> {
             Ok(())
         })?;
         if self.progress.is_some() || self.stage.is_some() {
-            board.emit_progress(slot, worker);
+            board.happened(slot, &Happened::Progress(worker))?;
         }
         if let Some(progress) = progress {
             board.count_progress(slot, counted(progress), back)?;
         }
         if let Some(line) = self.log {
-            board.happened(slot, HistoryKind::Log, worker.map(|w| w.into()), Some(line))?;
+            board.happened(slot, &Happened::Log(worker, line))?;
         }
         Ok(())
     }
@@ -215,7 +215,6 @@ impl Revived {
             extras.end_idle(now);
             Ok(())
         })?;
-        board.happened(self.slot, HistoryKind::Revived, Some(last.worker.clone()), None)?;
         let claim = job::Claim {
             slot: self.slot,
             worker: 0,
@@ -233,8 +232,7 @@ impl Revived {
             cancel_end: NEVER,
         };
         board.hand_over(self.slot, claim, &last.worker)?;
-        board.emit_claim(self.slot);
-        Ok(())
+        board.happened(self.slot, &Happened::Revived)
     }
 }
 

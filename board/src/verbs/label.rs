@@ -3,6 +3,7 @@
 use crate::board::Board;
 use crate::effect::{ApplyError, Validate};
 use crate::error::Refusal;
+use crate::places::happened::Happened;
 use crate::places::labels::{are_tags, TAGS_MOST};
 use crate::structures::byte_string::ByteString;
 
@@ -49,7 +50,7 @@ impl Labelled {
         let changed = || tags.then_some("tags").into_iter().chain(track).collect();
         // Who follows tracked jobs learns that one is tracked no longer.
         if was {
-            board.emit_updated(self.slot, changed);
+            board.happened(self.slot, &Happened::Labelled(&changed))?;
         }
         board.unindex_labels(self.slot)?;
         board.mark(self.slot, self.tags.iter().map(|tag| &**tag), self.tracked)?;
@@ -59,7 +60,7 @@ impl Labelled {
             Ok(())
         })?;
         if !was {
-            board.emit_updated(self.slot, changed);
+            board.happened(self.slot, &Happened::Labelled(&changed))?;
         }
         board.touch(self.slot)
     }

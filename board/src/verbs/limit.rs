@@ -6,6 +6,8 @@ use crate::dispatch::limits::{is_list, Limit, List, GROUPS_MOST, LIMITS_MOST};
 use crate::dispatch::lists::Owner;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::error::Refusal;
+use crate::events::number;
+use crate::scope::Scope;
 use crate::scope::ALL_GROUPS;
 use crate::settings::Setting;
 
@@ -38,7 +40,9 @@ impl<'a> LimitsNamed<'a> {
 
 impl LimitsNamed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, _now: i64) -> Result<(), ApplyError> {
-        board.emit_limits(self.queue, self.group, self.limits.as_ref().map(Vec::len));
+        let scope = self.group.map_or(Scope::Queue(self.queue), |group| Scope::Group(self.queue, group));
+        let count = self.limits.as_ref().map(|limits| limits.len() as i64);
+        board.emit_setting("limits", scope, number("value", count));
         let numbers = |names: &Vec<&[u8]>| {
             let mut list: Vec<u32> =
                 names.iter().map(|name| board.dispatch.limits.find(name)).collect::<Option<_>>()?;

@@ -4,20 +4,18 @@ use std::borrow::Cow;
 
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Meta, Validate};
-use crate::events::EventField;
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::costs::{are_costs, pack, PackedCosts};
 use crate::job::gate::Gate;
-use crate::job::history::HistoryKind;
 use crate::job::id::{self, Id};
 use crate::job::remembered::{gate_bytes, Remembered};
 use crate::job::unique_key::{Unique, Until};
 use crate::job::DEFAULT_QUEUE;
 use crate::job::{Costs, End, Extras, Heads, Job, Options, State, COSTS_MOST, NEVER, U48};
+use crate::places::happened::{Firing, Happened};
 use crate::places::labels::are_tags;
 use crate::quotas::{self, rare_bytes, RECORD};
 use crate::relations::cycles::Coming;
-use crate::statistics::stats::Tally;
 use crate::structures::byte_string::ByteString;
 use crate::structures::lazy::Lazy;
 
@@ -139,9 +137,8 @@ impl Posted<'_> {
         self.enter(board, now, None)
     }
 
-    /// Adds the job, or replaces the one with its id; `intended` is the time of its schedule for
-    /// which it is posted.
-    pub(super) fn enter(&self, board: &mut Board, now: i64, intended: Option<i64>) -> Result<(), ApplyError> {
+    /// Adds the job, or replaces the one with its id; `fired` when a schedule posts it.
+    pub(super) fn enter(&self, board: &mut Board, now: i64, fired: Option<Firing>) -> Result<(), ApplyError> {
         let before = if self.replaces { board.job(self.slot)?.state } else { State::Ready };
         let kept = self.kept(board)?;
         let revision = board.revision() as i64;
@@ -159,10 +156,9 @@ impl Posted<'_> {
             let mut job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), &heads);
             (job.posted, job.seq) = (U48::new(now), U48::new(revision));
             board.add_record(self.slot, job)?;
-            board.count_stat(self.slot, Tally::Posted, now);
         }
         let more = self.more.as_deref();
-        if let Some(at) = intended {
+        if let Some((at, _)) = fired {
             board.edit(self.slot, |job| {
                 let extras = job.extras_mut();
                 (extras.intended, extras.modified) = (Some(at), now);
@@ -211,10 +207,7 @@ impl Posted<'_> {
             board.ask_for_children(self.slot, *on_failure, (false, *open))?;
         }
         let due = kept.map_or(self.due, |(_, due)| due).filter(|due| *due > now);
-        board.emit_post(self.slot, due, |fields| {
-            fields.extend(self.replaces.then_some(EventField::Flag("replaced", true)));
-            fields.extend(intended.map(|at| EventField::Number("intended", at)));
-        });
+        board.happened(self.slot, &Happened::Posted { due, replaces: self.replaces, fired })?;
         if self.replaces || more.is_some() {
             board.arm(self.slot, now)?;
         }
@@ -276,8 +269,7 @@ impl Posted<'_> {
             board.free_key(self.slot);
         }
         if let Some(claim) = board.leave(self.slot)? {
-            board.emit_lost(self.slot, &claim, "replaced");
-            board.write_end(self.slot, claim, End::Taken, now)?;
+            board.settle_claim(self.slot, &claim, End::Taken, "replaced", now)?;
         }
         board.unindex_labels(self.slot)?;
         board.edit(self.slot, |job| {
@@ -326,7 +318,6 @@ impl Posted<'_> {
         if let Some(name) = self.group {
             board.regroup(self.slot, name)?;
         }
-        board.happened(self.slot, HistoryKind::Replaced, None, None)?;
         board.renew_ageing(self.slot)
     }
 }

@@ -5,8 +5,8 @@ use crate::dispatch::fair::ready_key_of;
 use crate::effect::{ApplyError, Effect, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::job::history::HistoryKind;
 use crate::job::{is_time, End, Job, NEVER, U48};
+use crate::places::happened::Happened;
 use crate::verbs::cancel::Cancelled;
 
 written! {
@@ -29,9 +29,8 @@ impl Validate for Released {
 impl Released {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let claim = board.leave(self.slot)?.ok_or(ApplyError)?;
-        let worker = Some(board.worker_name(&claim).into());
-        board.settle_claim(self.slot, claim, End::Taken, now)?;
-        board.happened(self.slot, HistoryKind::Released, worker, None)?;
+        board.settle_claim(self.slot, &claim, End::Taken, "released", now)?;
+        board.happened(self.slot, &Happened::Released)?;
         if let Some(since) = self.front {
             board.edit(self.slot, |job| {
                 let earlier = job.since.get().saturating_sub(since);

@@ -6,9 +6,8 @@ use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::events::{EventField, EventKind};
-use crate::job::history::HistoryKind;
 use crate::job::{Options, State, U48};
+use crate::places::happened::Happened;
 use crate::structures::byte_string::ByteString;
 
 /// Where a requeued job goes.
@@ -71,7 +70,6 @@ impl Requeued<'_> {
             board.reclass(self.slot, Some(queue), None, Options::default())?;
         }
         let moved = board.queue_number(board.job(self.slot)?) != before;
-        board.happened(self.slot, HistoryKind::Requeued, None, target.as_deref().filter(|_| moved))?;
         board.edit(self.slot, |job| {
             if let Some(payload) = self.payload {
                 job.set_payload(payload);
@@ -94,9 +92,7 @@ impl Requeued<'_> {
             Ok(())
         })?;
         board.renew_ageing(self.slot)?;
-        board.emit_of(EventKind::Retried, self.slot, |board, job| {
-            (None, vec![board.queue_field(job), EventField::Flag("requeued", true)])
-        });
+        board.happened(self.slot, &Happened::Requeued(target.as_deref().filter(|_| moved)))?;
         if !stays_dead {
             board.take_key(self.slot, now)?;
             board.arm(self.slot, now)?;

@@ -3,7 +3,7 @@
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::error::Refusal;
-use crate::job::history::HistoryKind;
+use crate::places::happened::Happened;
 use crate::relations::dependencies::Outcome;
 
 /// A signal for jobs.
@@ -66,13 +66,7 @@ impl Signalled<'_> {
             extras.remembered.signals.set(self.name, self.value, self.sender, now);
             Ok(())
         })?;
-        board.happened(
-            slot,
-            HistoryKind::Signalled,
-            self.sender.map(|sender| sender.into()),
-            Some(self.name),
-        )?;
-        board.emit_signal(slot, self.name, self.sender);
+        board.happened(slot, &Happened::Signalled(self.name, self.sender))?;
         board.touch(slot)?;
         board.signal_came(slot, now)
     }

@@ -3,8 +3,8 @@
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::error::Refusal;
-use crate::job::history::HistoryKind;
 use crate::job::{Options, State};
+use crate::places::happened::Happened;
 use crate::verbs::heartbeat::Report;
 
 written! {
@@ -131,17 +131,13 @@ impl Update<'_> {
                 None => {
                     board.enter(slot, state, at)?;
                     if state == State::Ready && update.queue.is_some() {
-                        board.emit_ready(slot);
+                        board.happened(slot, &Happened::Ready)?;
                     }
                 }
             },
         }
         let report = update.report.clone().unwrap_or_default();
         report.apply(board, slot, None, true, now)?;
-        if report.log.is_none() {
-            let moved = board.queue_number(board.job(slot)?) != before;
-            board.happened(slot, HistoryKind::Updated, None, update.queue.filter(|_| moved))?;
-        }
         if !update.unstep.is_empty() {
             board.edit(slot, |job| {
                 let remembered = job.extras_mut().remembered.there();
@@ -154,7 +150,9 @@ impl Update<'_> {
         }
         let revision = board.revision() as i64;
         board.job_mut(slot)?.extras_mut().updated = revision;
-        board.emit_updated(slot, || self.named());
+        let moved = board.queue_number(board.job(slot)?) != before;
+        let (changed, to) = (&|| self.named(), update.queue.filter(|_| moved));
+        board.happened(slot, &Happened::Updated { changed, to, logged: report.log.is_some() })?;
         board.touch(slot)
     }
 
