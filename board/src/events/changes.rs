@@ -3,6 +3,11 @@
 //! Records carry their version. A removed record is reported as long as the board remembers it: by
 //! a tombstone or, when its id is free again, in a ring with the same bounds. Forgetting one raises
 //! the revision up to which the board no longer knows.
+//!
+//! One ring cannot serve for both. The setting `tombstones` promises so many repeated reports and
+//! posts an answer: deleting as many jobs must not push those tombstones out. And a tombstone ages
+//! from the end of its job, a removed record from its removal, which may be days later: in one ring
+//! the oldest would not be the first to drop.
 
 use crate::item::{need, Item, Loading, SnapshotError};
 use crate::job::is_time;

@@ -80,6 +80,18 @@ fn a_deleted_id_is_free_and_one_that_came_back_is_not_gone() {
 }
 
 #[test]
+fn deleted_jobs_push_out_no_tombstones() {
+    let mut world = World::default();
+    world.configure(None, Setting::Tombstones, Some(2));
+    ["a", "b", "c", "d", "e"].iter().for_each(|id| post(&mut world, id));
+    ["a", "b"].iter().for_each(|id| consume(&mut world, id));
+    ["c", "d", "e"].iter().for_each(|id| assert!(world.delete(id.as_bytes())));
+    for id in [b"a", b"b"] {
+        assert!(world.board.tombstone(id, world.now).is_some());
+    }
+}
+
+#[test]
 fn a_job_that_had_gone_and_is_forgotten_is_still_told() {
     let mut world = World::default();
     post(&mut world, "a");
