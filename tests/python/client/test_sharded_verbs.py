@@ -159,6 +159,13 @@ PLAY = {
     ],
     "mtrash": lambda board: [of_claims(board, "mtrash"), board.requeue(*WORK[1:], queue="work")],
     "mconsume": lambda board: of_claims(board, "mconsume", [*range(7), "x"]),
+    "mconsume_all": lambda board: [
+        board.post_many(range(3), ids=["c0", "c1", "c2"], queue="work"),
+        len(claimed(board)),
+        sorted(board.mconsume_all("w", next="work", name="again", delay="1h", meta={"a": "b"})),
+        sorted((job.name, job.state) for job in board.get_many(["c0", "c1", "c2"], fields=["name", "state"])),
+        board.delete("c0", "c1", "c2"),
+    ],
     "wait": lambda board: [
         board.wait(*WORK[1:], timeout="1s", fields=["id", "state", "result"]),
         board.wait("p1", "w3", "w4", until="any", fields=["id", "state", "result"]),

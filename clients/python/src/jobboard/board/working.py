@@ -74,12 +74,11 @@ class FailOptions(TypedDict, total=False):
     log: str | None
 
 
-class ConsumeOptions(TypedDict, total=False):
-    """Options of a consume. `result` and `payload` are encoded."""
+class ConsumeManyOptions(TypedDict, total=False):
+    """Options of a consume of many jobs. `result` is that of each, encoded."""
 
     result: Any
     retain: Duration | None
-    payload: Any
     force: bool | None
     next: Name | None
     name: Name | None
@@ -89,7 +88,6 @@ class ConsumeOptions(TypedDict, total=False):
     onfailure: Literal["hold", "cancel", "fail", "run"] | None
     after_children: Literal["hold", "cancel", "fail", "run"] | bool | None
     strict: bool | None
-    output: Chunk | None
     cost: int | None
     costs: Costs | None
     next_cost: int | None
@@ -97,6 +95,13 @@ class ConsumeOptions(TypedDict, total=False):
     await_: Name | Sequence[Name] | Await | None
     meta: Mapping[str, Any] | None
     if_queue: Name | None
+
+
+class ConsumeOptions(ConsumeManyOptions, total=False):
+    """Options of a consume. `result` and `payload` are encoded."""
+
+    payload: Any
+    output: Chunk | None
 
 
 CONSUME: dict[str, tuple[str, Encoder]] = {
@@ -265,12 +270,7 @@ class Working(Claiming):
         self, worker: Name, id: Name, token: int | None = None, **options: Unpack[ConsumeOptions]
     ) -> Request[str]:
         """Ends a job as complete, or with `next` sends it on; returns its state."""
-        for name in ("result", "payload"):
-            if options.get(name) is not None:
-                options[name] = self._payload(options[name])
-        children = options.pop("after_children", None)
-        words = [worker, id, *_token(token), *encode_options(CONSUME, options)]
-        words += [] if children is None else children_words("AFTER", children)
+        words = [worker, id, *_token(token), *self._ending(options)]
         return self._request("JOB.CONSUME", words, replies.text)
 
     @command(by_ids("tokens", "results"))
@@ -280,16 +280,29 @@ class Working(Claiming):
         ids: Sequence[Name],
         tokens: Sequence[int] | None = None,
         results: Sequence[Any] | None = None,
-        *,
-        cost: int | None = None,
-        costs: Costs | None = None,
+        **options: Unpack[ConsumeManyOptions],
     ) -> Request[list[str | Refused]]:
         """Consumes many jobs, each with its result: for each its state, or what was `Refused`."""
         words: list[Any] = [worker, len(ids), *ids, *_tokens(tokens)]
         if results is not None:
             words += ["RESULTS", len(results), *map(self._payload, results)]
-        words += _spend(cost, costs)
+        words += self._ending(options)
         return self._request("JOB.MCONSUME", words, replies.list_of(replies.or_refused(replies.text)))
+
+    @command(each(joined))
+    def mconsume_all(self, worker: Name, **options: Unpack[ConsumeManyOptions]) -> Request[list[str]]:
+        """Consumes all that the worker holds; returns the ids."""
+        return self._request("JOB.MCONSUME", [worker, "ALL", *self._ending(options)], ids_of)
+
+    def _ending(self, options: ConsumeOptions | ConsumeManyOptions) -> list[Any]:
+        """The words of a consume's options."""
+        given: dict[str, Any] = {**options}
+        for name in ("result", "payload"):
+            if given.get(name) is not None:
+                given[name] = self._payload(given[name])
+        children = given.pop("after_children", None)
+        words = encode_options(CONSUME, given)
+        return words if children is None else [*words, *children_words("AFTER", children)]
 
     @command(by_id)
     def fail(
@@ -399,6 +412,7 @@ class Working(Claiming):
         self,
         worker: Name,
         *,
+        delay: Duration | None = None,
         reason: str | None = None,
         meta: Mapping[str, Any] | None = None,
         cost: int | None = None,
@@ -406,7 +420,7 @@ class Working(Claiming):
         pause: Pause | None = None,
     ) -> Request[list[str]]:
         """Gives back all that the worker holds; returns the ids."""
-        words: list[Any] = [worker, "ALL", *_delay_reason(None, reason, meta)]
+        words: list[Any] = [worker, "ALL", *_delay_reason(delay, reason, meta)]
         words += _spend(cost, costs, pause)
         return self._request("JOB.MABANDON", words, ids_of)
 
