@@ -1,6 +1,6 @@
 //! What few jobs have.
 
-use super::{is_time, LastClaim, NEVER, TOKENS};
+use super::{is_time, End, LastClaim, NEVER, TOKENS};
 use crate::effect::is_name;
 use crate::job::awaited::{Edge, AFTER_MOST};
 use crate::job::history::{Entry, History, HISTORY_MOST};
@@ -198,8 +198,13 @@ impl Extras {
             + self.family.as_ref().map_or(0, |_| std::mem::size_of::<Family>())
     }
 
-    /// Forgets the outcomes of all attempts so far, and who made them.
-    pub fn begin_attempts_afresh(&mut self) {
+    /// Forgets the outcomes of all attempts so far, and who made them. Who held the job before may
+    /// no longer report on it, unless its claim ended like `answered`.
+    pub fn begin_attempts_afresh(&mut self, answered: Option<End>) {
+        if let Some(last) = self.last_claim.as_mut().filter(|last| Some(last.end) != answered) {
+            last.end = End::Taken;
+        }
+        self.advanced = None;
         self.attempt = 0;
         self.fails = 0;
         self.lapses = 0;

@@ -6,25 +6,44 @@ use crate::job::history::HistoryKind;
 use crate::job::{Claim, End, LastClaim, State, NEVER, U48};
 use crate::places::happened::Happened;
 use crate::retry::Next;
+use crate::settings::Rules;
 use crate::structures::byte_string::ByteString;
 
+/// The kind of a failure that the server itself notes.
+pub(crate) fn own_kind(event: HistoryKind) -> &'static [u8] {
+    match event {
+        HistoryKind::AwaitTimeout => b"signal",
+        event => event.name().as_bytes(),
+    }
+}
+
 impl Board {
-    /// Takes a job out of its place and closes its run: that of its claim, or the last one when the
-    /// worker is late.
-    pub(crate) fn close_run(&mut self, slot: u32, end: End, now: i64) -> Result<(), ApplyError> {
+    /// Takes a live job out of its place, and closes its run: that of its claim, or, when its worker
+    /// reports the end, the last one. `taken` says why the claim was taken, if it was.
+    pub(crate) fn close_run(
+        &mut self,
+        slot: u32,
+        end: End,
+        taken: &'static str,
+        reported: bool,
+        now: i64,
+    ) -> Result<(), ApplyError> {
         if self.job(slot)?.state.ended() {
             return Err(ApplyError);
         }
         let claim = self.leave(slot)?;
-        self.count_run(slot, claim.as_ref(), now);
+        if reported {
+            self.count_run(slot, claim.as_ref(), now);
+        }
         match claim {
-            Some(claim) => self.settle_claim(slot, &claim, end, "released", now),
-            None => self.edit(slot, |job| {
+            Some(claim) => self.settle_claim(slot, &claim, end, taken, now),
+            None if reported => self.edit(slot, |job| {
                 if let Some(last) = job.extras_mut().last_claim.as_mut() {
                     last.end = end;
                 }
                 Ok(())
             }),
+            None => Ok(()),
         }
     }
 
@@ -212,26 +231,30 @@ impl Board {
         retain: i64,
         now: i64,
     ) -> Result<(), ApplyError> {
-        if self.job(slot)?.state.ended() {
-            return Err(ApplyError);
-        }
-        let claim = self.leave(slot)?;
-        let (held, trashed) = (claim.is_some(), state == State::Trashed);
-        if end != End::Taken || trashed {
-            self.count_run(slot, claim.as_ref(), now);
-        }
-        if let Some(claim) = claim {
-            self.settle_claim(slot, &claim, end, "cancelled", now)?;
-        }
+        let reported = end != End::Taken || state == State::Trashed;
+        self.close_run(slot, end, "cancelled", reported, now)?;
         self.edit(slot, |job| {
-            let extras = job.extras_mut();
-            extras.reports.set(|said| &mut said.reason, reason);
-            if let (Some(last), true) = (extras.last_claim.as_mut(), held || end != End::Taken || trashed) {
-                last.end = end;
-            }
+            job.extras_mut().reports.set(|said| &mut said.reason, reason);
             Ok(())
         })?;
         self.conclude(slot, state, reason, retain, now)
+    }
+
+    /// Ends the life of a live job that nobody holds: cancelled for this reason, or failed.
+    pub(crate) fn give_up(
+        &mut self,
+        slot: u32,
+        state: State,
+        event: HistoryKind,
+        text: &[u8],
+        rules: &Rules,
+    ) -> Result<(), ApplyError> {
+        let (now, retain) = (self.local.moment, self.retention(state, rules));
+        if state == State::Cancelled {
+            return self.end_job(slot, state, End::Taken, Some(text), retain, now);
+        }
+        self.leave(slot)?;
+        self.fail_job(slot, event, own_kind(event), text, Next::End { retain }, now)
     }
 
     /// Ends the life of a job that is in no place: as cancelled or trashed.

@@ -17,10 +17,9 @@ use crate::effect::ApplyError;
 use crate::job::awaited::OnFailure;
 use crate::job::history::HistoryKind;
 use crate::job::kin::{ChildWait, Children};
-use crate::job::{End, State};
+use crate::job::State;
 use crate::places::happened::Happened;
 use crate::relations::dependencies::{Outcome, Resolution};
-use crate::retry::Next;
 use crate::settings::Rules;
 
 impl Board {
@@ -164,7 +163,7 @@ impl Board {
         let Some(wait) = self.child_wait(slot).copied() else { return self.unblock(slot, now) };
         let outcome = self.outcome_of_children(slot, wait.on_failure);
         if let Outcome::Ends(state) = outcome {
-            return self.end_for_children(slot, state, now, rules);
+            return self.end_for_children(slot, state, rules);
         }
         if wait.open {
             if outcome == Outcome::Waits || self.waits_for_others(slot) {
@@ -184,18 +183,11 @@ impl Board {
         &mut self,
         slot: u32,
         state: State,
-        now: i64,
         rules: &Rules,
     ) -> Result<(), ApplyError> {
         let Children { count, unsuccessful, .. } = *self.children(slot).ok_or(ApplyError)?;
         let text = format!("{unsuccessful} of {count} children unsuccessful");
-        let retain = self.retention(state, rules);
-        if state == State::Cancelled {
-            return self.end_job(slot, state, End::Taken, Some(text.as_bytes()), retain, now);
-        }
-        self.leave(slot)?;
-        let (event, next) = (HistoryKind::Dependency, Next::End { retain });
-        self.fail_job(slot, event, b"dependency", text.as_bytes(), next, now)
+        self.give_up(slot, state, HistoryKind::Dependency, text.as_bytes(), rules)
     }
 
     /// Checks that each wait for children which is over will be looked at.

@@ -23,9 +23,8 @@ use crate::error::Refusal;
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::history::HistoryKind;
 use crate::job::kin::ChildWait;
-use crate::job::{End, Extras, State, U48};
+use crate::job::{Extras, State, U48};
 use crate::relations::cycles::Coming;
-use crate::retry::Next;
 use crate::settings::Rules;
 use crate::structures::merge::{along, Slots};
 
@@ -329,7 +328,7 @@ impl Board {
                     self.detach(waiter, tell.slot, now)?;
                     self.unblock(waiter, now)?;
                 }
-                Outcome::Ends(state) => self.end_waiter(waiter, tell.slot, state, now, rules)?,
+                Outcome::Ends(state) => self.end_waiter(waiter, tell.slot, state, rules)?,
             }
         }
         Ok(())
@@ -349,11 +348,11 @@ impl Board {
         for state in [State::Failed, State::Cancelled] {
             let mut ends = edges.iter().filter(|edge| self.outcome(edge) == Outcome::Ends(state));
             if let Some(first) = ends.next() {
-                return self.end_waiter(slot, first.slot, state, now, rules);
+                return self.end_waiter(slot, first.slot, state, rules);
             }
             let children = self.child_wait(slot).map(|wait| self.outcome_of_children(slot, wait.on_failure));
             if children == Some(Outcome::Ends(state)) {
-                return self.end_for_children(slot, state, now, rules);
+                return self.end_for_children(slot, state, rules);
             }
         }
         for edge in &edges {
@@ -365,24 +364,12 @@ impl Board {
     }
 
     /// Ends a job because of the end of a job that it waits for.
-    fn end_waiter(
-        &mut self,
-        slot: u32,
-        cause: u32,
-        state: State,
-        now: i64,
-        rules: &Rules,
-    ) -> Result<(), ApplyError> {
+    fn end_waiter(&mut self, slot: u32, cause: u32, state: State, rules: &Rules) -> Result<(), ApplyError> {
         let end = self.verdict(cause).ok_or(ApplyError)?;
         let mut text = self.job(cause)?.id().to_vec();
         text.push(b' ');
         text.extend_from_slice(end.name().as_bytes());
-        let retain = self.retention(state, rules);
-        if state == State::Cancelled {
-            return self.end_job(slot, state, End::Taken, Some(&text), retain, now);
-        }
-        self.leave(slot)?;
-        self.fail_job(slot, HistoryKind::Dependency, b"dependency", &text, Next::End { retain }, now)
+        self.give_up(slot, state, HistoryKind::Dependency, &text, rules)
     }
 
     /// Refuses to remove several jobs at once that have too many dependencies together. O(n).

@@ -9,9 +9,8 @@ use crate::board::Board;
 use crate::effect::ApplyError;
 use crate::job::gate::{named_first, Gate, OnTimeout, Waiting};
 use crate::job::history::HistoryKind;
-use crate::job::{End, State};
+use crate::job::State;
 use crate::places::happened::Happened;
-use crate::retry::Next;
 use crate::settings::Rules;
 use crate::structures::byte_string::ByteString;
 
@@ -119,16 +118,11 @@ impl Board {
                 self.happened(slot, &Happened::AwaitTimeout(&missing))?;
                 self.make_due(slot, due, now)
             }
-            OnTimeout::Fail => {
-                self.leave(slot)?;
-                let retain = self.retention(State::Failed, rules);
-                self.fail_job(slot, HistoryKind::AwaitTimeout, b"signal", &text, Next::End { retain }, now)
-            }
+            OnTimeout::Fail => self.give_up(slot, State::Failed, HistoryKind::AwaitTimeout, &text, rules),
             OnTimeout::Cancel => {
                 let reason = [b"no signal ", &text[..]].concat();
-                let retain = self.retention(State::Cancelled, rules);
                 self.happened(slot, &Happened::AwaitTimeout(&missing))?;
-                self.end_job(slot, State::Cancelled, End::Taken, Some(&reason), retain, now)
+                self.give_up(slot, State::Cancelled, HistoryKind::AwaitTimeout, &reason, rules)
             }
         }
     }

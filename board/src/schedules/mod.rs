@@ -7,7 +7,7 @@
 //! | `last` | the number of the last child: `@id@last`; it only rises |
 //! | `fired` | children posted so far |
 //!
-//! Uses `job`, `places`, `quotas` and `structures`.
+//! Uses `job`, `places` and `structures`.
 
 pub(crate) mod cron;
 
@@ -20,11 +20,9 @@ use crate::effect::is_name;
 use crate::job::costs::are_costs;
 use crate::job::gate::Gate;
 use crate::job::kin::SHARE_MOST;
-use crate::job::remembered::gate_bytes;
 use crate::job::unique_key::Unique;
-use crate::job::{is_time, Extras, Options, COSTS_MOST, META_MOST, NEVER};
+use crate::job::{is_time, Options, COSTS_MOST, META_MOST, NEVER};
 use crate::places::labels::are_tags;
-use crate::quotas::RECORD;
 use crate::schedules::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::settings::{LONGEST, MOST};
 use crate::structures::byte_string::ByteString;
@@ -131,21 +129,6 @@ written! {
         15 pub gate: Option<Gate>,
         /// What a claim takes from single limits, by name.
         16 pub costs: Vec<(ByteString, i64)>,
-    }
-}
-
-impl Template {
-    /// About how many bytes the record of a child with this id takes.
-    pub(crate) fn record_bytes(&self, id: &[u8]) -> usize {
-        let meta: usize = self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum();
-        let key = self.unique.as_ref().map_or(0, Unique::bytes);
-        let gate = self.gate.as_ref().map_or(0, gate_bytes);
-        let extras =
-            std::mem::size_of::<Extras>() + meta + key + gate + self.user.as_ref().map_or(0, |u| u.len());
-        let numbers = usize::from(self.group.is_some()) + usize::from(self.options.cost.is_some());
-        let costs: usize = self.costs.iter().map(|(limit, _)| limit.len() + 5).sum();
-        let heads = 4 * numbers + if costs > 0 { 2 + costs } else { 0 };
-        RECORD + 1 + id.len() + heads + self.payload.len() + extras
     }
 }
 

@@ -61,7 +61,7 @@ impl<'a> Abandoned<'a> {
     }
 
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        board.close_run(self.slot, end_of(End::Abandoned, self.taken), now)?;
+        board.close_run(self.slot, end_of(End::Abandoned, self.taken), "released", true, now)?;
         board.edit(self.slot, |job| {
             let extras = job.extras_mut();
             extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));

@@ -136,7 +136,7 @@ impl Advanced<'_> {
         if let Some(output) = self.output {
             board.write_output(slot, output)?;
         }
-        board.close_run(slot, end_of(End::Advanced, self.taken), now)?;
+        board.close_run(slot, end_of(End::Advanced, self.taken), "released", true, now)?;
         let last = board.extras(slot).and_then(|r| r.last_claim.as_ref()).ok_or(ApplyError)?;
         let (worker, token) = (last.worker.clone(), last.token);
         let due = self.due.filter(|due| *due > now);
@@ -157,7 +157,7 @@ impl Advanced<'_> {
             }
             let extras = job.extras_mut();
             extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
-            extras.begin_attempts_afresh();
+            extras.begin_attempts_afresh(Some(End::Advanced));
             extras.forget_steps();
             if self.gate.is_some() || extras.remembered.gate.is_some() {
                 extras.remembered.gate = self.gate.clone();
@@ -180,9 +180,6 @@ impl Advanced<'_> {
         if let Some(on_failure) = self.children {
             board.ask_for_children(slot, on_failure, (false, false))?;
         }
-        board.renew_ageing(slot)?;
-        board.arm(slot, now)?;
-        board.make_due(slot, due.unwrap_or(now), now)?;
-        board.begin_in_family(slot, State::Claimed, now)
+        board.comes_in(slot, due.unwrap_or(now), State::Claimed, true, now)
     }
 }

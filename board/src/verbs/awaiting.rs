@@ -90,7 +90,7 @@ impl Awaiting<'_> {
         if board.waits(self.slot) {
             return Err(ApplyError);
         }
-        board.close_run(self.slot, end_of(End::Awaiting, self.taken), now)?;
+        board.close_run(self.slot, end_of(End::Awaiting, self.taken), "released", true, now)?;
         if let Some(payload) = self.payload {
             board.edit(self.slot, |job| {
                 job.set_payload(payload);

@@ -182,11 +182,7 @@ impl Board {
                 self.leave(slot)?;
                 self.make_ready(slot, due)
             }
-            State::Ready => {
-                self.leave(slot)?;
-                let next = Next::End { retain: self.retention(State::Failed, rules) };
-                self.fail_job(slot, HistoryKind::Expired, b"expired", b"", next, now)
-            }
+            State::Ready => self.give_up(slot, State::Failed, HistoryKind::Expired, b"", rules),
             State::Claimed => self.claim_ends(slot, now, seed, rules),
             _ => self.retire(slot, now),
         }

@@ -78,23 +78,17 @@ impl Board {
             job.since = U48::new(now);
             let extras = job.extras_mut();
             let origin = Origin { queue, attempts: extras.attempt, at: now };
-            extras.begin_attempts_afresh();
+            // A failure that is sent again is answered.
+            extras.begin_attempts_afresh(Some(End::Failed));
             extras.origin = Some(Box::new(origin));
             extras.closed = revision;
-            extras.advanced = None;
             extras.modified = now;
-            // A late holder may no longer report on it; a failure that is sent again is answered.
-            if let Some(last) = extras.last_claim.as_mut().filter(|last| last.end != End::Failed) {
-                last.end = End::Taken;
-            }
             Ok(())
         })?;
-        self.renew_ageing(slot)?;
         if self.awaited(slot) {
             self.resolve_from(slot, 0)?;
         }
-        self.make_ready(slot, now)?;
         // What its children have done is done.
-        self.begin_in_family(slot, State::Ready, now)
+        self.comes_in(slot, now, State::Ready, false, now)
     }
 }

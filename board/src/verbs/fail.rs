@@ -105,7 +105,7 @@ impl Validate for Failed<'_> {}
 
 impl Failed<'_> {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        board.close_run(self.slot, end_of(End::Failed, self.taken), now)?;
+        board.close_run(self.slot, end_of(End::Failed, self.taken), "released", true, now)?;
         let Failed { payload, ref meta, log, .. } = *self;
         let report = Report { payload, meta: meta.clone(), log, ..Report::default() };
         report.conclude(board, self.slot, self.taken, now)?;

@@ -7,7 +7,7 @@ use crate::error::Refusal;
 use crate::job::unique_key::Unique;
 use crate::job::DEFAULT_QUEUE;
 use crate::job::{End, Options, State, NEVER};
-use crate::quotas::{Coming, Growth};
+use crate::quotas::Growth;
 use crate::schedules::{child_id, Backlog, Overlap, Schedule, Template, NUMBERS};
 use crate::settings::{Setting, LONGEST};
 use crate::structures::byte_string::ByteString;
@@ -170,16 +170,8 @@ impl Board {
         if let Some(slot) = gone {
             growth.ends(self, slot, user);
         }
-        growth.adds(
-            self,
-            &Coming {
-                old: None,
-                queue: template.queue.as_deref().unwrap_or(DEFAULT_QUEUE),
-                group: template.group.as_deref(),
-                bytes: template.record_bytes(&fired.child()),
-                owner: user.map(|user| (user, template.name.as_deref().unwrap_or_default())),
-            },
-        );
+        let id = fired.child();
+        growth.adds(self, &fired.posted(template, &id, 0).coming(self, user.is_some(), true));
         self.check_growth(&growth, user.zip(template.most_live))
     }
 

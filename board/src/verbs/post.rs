@@ -258,14 +258,14 @@ impl Board {
     /// Adds to `growth` what a post would add.
     pub fn grow(&self, growth: &mut Growth, post: &Post<'_>, answer: &PostAnswer<'_>) {
         if let PostAnswer::Do(posted) = answer {
-            growth.adds(self, &posted.coming(self, post.most_live.is_some()));
+            growth.adds(self, &posted.coming(self, post.most_live.is_some(), false));
         }
     }
 
     /// Adds to `growth` what a post would add if it replaced nothing.
     pub fn grow_whole(&self, growth: &mut Growth, post: &Post<'_>, answer: &PostAnswer<'_>) {
         if let PostAnswer::Do(posted) = answer {
-            let coming = posted.coming(self, post.most_live.is_some());
+            let coming = posted.coming(self, post.most_live.is_some(), false);
             growth.adds(self, &Coming { old: None, ..coming });
         }
     }

@@ -75,6 +75,13 @@ written! {
     }
 }
 
+impl More<'_> {
+    /// Whether it names something that stays in the job's own record.
+    fn is_rare(&self) -> bool {
+        !self.meta.is_empty() || self.user.is_some() || self.unique.is_some() || self.gate.is_some()
+    }
+}
+
 impl KeyTaken<'_> {
     fn owned(&self) -> Unique {
         Unique::new(self.key, self.until, self.time)
@@ -137,47 +144,32 @@ impl Posted<'_> {
         self.enter(board, now, None)
     }
 
-    /// Adds the job, or replaces the one with its id; `fired` when a schedule posts it.
+    /// The job comes in, or replaces the one with its id; `fired` when a schedule posts it.
     pub(super) fn enter(&self, board: &mut Board, now: i64, fired: Option<Firing>) -> Result<(), ApplyError> {
         let before = if self.replaces { board.job(self.slot)?.state } else { State::Ready };
         let kept = self.kept(board)?;
-        let revision = board.revision() as i64;
-        if self.replaces {
-            self.begin_afresh(board, now, kept.is_some())?;
-        } else {
-            let queue = self.queue.unwrap_or(DEFAULT_QUEUE);
-            let options = self.options.unwrap_or_default();
-            let class = board.hold_class(queue, self.name.unwrap_or_default(), options);
-            let group = self.group.map(|name| board.hold_group_of(class, name)).transpose()?;
-            let queue = board.store.classes.key(class).ok_or(ApplyError)?.queue;
-            let packed = self.costs().map(|costs| pack(costs));
-            let costs = packed.as_deref().map(PackedCosts::of).unwrap_or_default();
-            let heads = Heads { group, ageing: board.ageing(queue), cost: options.cost, costs };
-            let mut job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), &heads);
-            (job.posted, job.seq) = (U48::new(now), U48::new(revision));
-            board.add_record(self.slot, job)?;
+        match self.replaces {
+            true => self.begin_afresh(board, now, kept.map(|(since, _)| since))?,
+            false => self.begin(board, now)?,
         }
         let more = self.more.as_deref();
-        if let Some((at, _)) = fired {
+        if fired.is_some() || more.is_some_and(More::is_rare) {
             board.edit(self.slot, |job| {
                 let extras = job.extras_mut();
-                (extras.intended, extras.modified) = (Some(at), now);
+                if let Some((at, _)) = fired {
+                    (extras.intended, extras.modified) = (Some(at), now);
+                }
+                let Some(more) = more else { return Ok(()) };
+                extras.set_meta(more.meta.iter().map(|(f, v)| (&**f, &**v)));
+                extras.user = more.user.map(ByteString::from).or(extras.user.take());
+                if let (Some(unique), None) = (&more.unique, kept) {
+                    extras.unique = Some(Box::new(unique.owned()));
+                }
+                if more.gate.is_some() {
+                    extras.remembered.gate = more.gate.clone();
+                }
                 Ok(())
             })?;
-        }
-        if let Some(More { meta, user, .. }) = more.filter(|m| !m.meta.is_empty() || m.user.is_some()) {
-            board.edit(self.slot, |job| {
-                let extras = job.extras_mut();
-                extras.set_meta(meta.iter().map(|(f, v)| (&**f, &**v)));
-                extras.user = user.map(ByteString::from).or(extras.user.take());
-                Ok(())
-            })?;
-        }
-        if self.replaces {
-            board.set_seq(self.slot, revision)?;
-            let job = board.job_mut(self.slot)?;
-            job.seq = U48::new(revision);
-            job.since = kept.map_or(U48::new(NEVER), |(since, _)| since);
         }
         if let Some(tags) = more.and_then(|more| more.tags.as_ref()) {
             let tracked = board.places.labels.tracked(self.slot);
@@ -185,19 +177,7 @@ impl Posted<'_> {
         }
         board.index_labels(self.slot)?;
         if kept.is_none() && (self.replaces || more.is_some()) {
-            if let Some(unique) = self.unique() {
-                board.edit(self.slot, |job| {
-                    job.extras_mut().unique = Some(Box::new(unique.owned()));
-                    Ok(())
-                })?;
-            }
             board.take_key(self.slot, now)?;
-        }
-        if let Some(gate) = more.and_then(|more| more.gate.as_ref()) {
-            board.edit(self.slot, |job| {
-                job.extras_mut().remembered.gate = Some(gate.clone());
-                Ok(())
-            })?;
         }
         if let Some(edges) = more.and_then(|more| more.after.as_ref()) {
             board.reattach(self.slot, edges, now)?;
@@ -208,12 +188,9 @@ impl Posted<'_> {
         }
         let due = kept.map_or(self.due, |(_, due)| due).filter(|due| *due > now);
         board.happened(self.slot, &Happened::Posted { due, replaces: self.replaces, fired })?;
-        if self.replaces || more.is_some() {
-            board.arm(self.slot, now)?;
-        }
-        board.make_due(self.slot, due.unwrap_or(now), now)?;
-        if self.replaces {
-            board.begin_in_family(self.slot, before, now)?;
+        match self.replaces || more.is_some() {
+            true => board.comes_in(self.slot, due.unwrap_or(now), before, true, now)?,
+            false => board.make_due(self.slot, due.unwrap_or(now), now)?,
         }
         match more.and_then(|more| more.parent) {
             Some((parent, share)) => board.make_child(self.slot, parent, share, now),
@@ -221,8 +198,23 @@ impl Posted<'_> {
         }
     }
 
-    /// What limits must allow; `bounded` when the live jobs of its user are bounded.
-    pub(super) fn coming<'p>(&'p self, board: &'p Board, bounded: bool) -> quotas::Coming<'p> {
+    fn begin(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
+        let queue = self.queue.unwrap_or(DEFAULT_QUEUE);
+        let options = self.options.unwrap_or_default();
+        let class = board.hold_class(queue, self.name.unwrap_or_default(), options);
+        let group = self.group.map(|name| board.hold_group_of(class, name)).transpose()?;
+        let queue = board.store.classes.key(class).ok_or(ApplyError)?.queue;
+        let packed = self.costs().map(|costs| pack(costs));
+        let costs = packed.as_deref().map(PackedCosts::of).unwrap_or_default();
+        let heads = Heads { group, ageing: board.ageing(queue), cost: options.cost, costs };
+        let mut job = Job::new(self.full_id(), self.payload, class, self.priority.unwrap_or(0), &heads);
+        (job.posted, job.seq) = (U48::new(now), U48::new(board.revision() as i64));
+        board.add_record(self.slot, job)
+    }
+
+    /// What limits must allow; `bounded` when the live jobs of its user are bounded, `fired` when a
+    /// schedule posts it.
+    pub(super) fn coming<'p>(&'p self, board: &'p Board, bounded: bool, fired: bool) -> quotas::Coming<'p> {
         let old = board.store.jobs.get(self.slot).filter(|_| self.replaces);
         let more = self.more.as_deref();
         let meta = more.map_or(0, |more| more.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum());
@@ -233,7 +225,8 @@ impl Posted<'_> {
                 let key = self.unique().map_or(0, |unique| unique.owned().bytes());
                 let edges = more.and_then(|more| more.after.as_deref()).map_or(0, std::mem::size_of_val);
                 let gate = more.and_then(|more| more.gate.as_deref()).map_or(0, gate_bytes);
-                let extras = rare_bytes(meta + key + edges + gate + user.map_or(0, <[u8]>::len));
+                let rare = meta + key + edges + gate + user.map_or(0, <[u8]>::len);
+                let extras = if fired { std::mem::size_of::<Extras>() + rare } else { rare_bytes(rare) };
                 let id = self.made.map_or(1 + self.id.len(), |id| id.len());
                 let cost = self.options.is_some_and(|options| options.cost.is_some());
                 let costs = self.costs().map_or(0, |costs| 2 + pack(costs).len());
@@ -264,7 +257,9 @@ impl Posted<'_> {
         }
     }
 
-    fn begin_afresh(&self, board: &mut Board, now: i64, keeps: bool) -> Result<(), ApplyError> {
+    /// `kept` is the place in line of a replaced holder of the key, if it stays.
+    fn begin_afresh(&self, board: &mut Board, now: i64, kept: Option<U48>) -> Result<(), ApplyError> {
+        let keeps = kept.is_some();
         if !keeps {
             board.free_key(self.slot);
         }
@@ -318,6 +313,28 @@ impl Posted<'_> {
         if let Some(name) = self.group {
             board.regroup(self.slot, name)?;
         }
-        board.renew_ageing(self.slot)
+        board.set_seq(self.slot, board.revision() as i64)?;
+        board.job_mut(self.slot)?.since = kept.unwrap_or(U48::new(NEVER));
+        Ok(())
+    }
+}
+
+impl Board {
+    /// A job that is in no place comes in: it begins, begins anew, or goes on in another queue. It
+    /// was in the state `before`; `armed` when it waits for the signals that its post named.
+    pub(super) fn comes_in(
+        &mut self,
+        slot: u32,
+        due: i64,
+        before: State,
+        armed: bool,
+        now: i64,
+    ) -> Result<(), ApplyError> {
+        self.renew_ageing(slot)?;
+        if armed {
+            self.arm(slot, now)?;
+        }
+        self.make_due(slot, due, now)?;
+        self.begin_in_family(slot, before, now)
     }
 }

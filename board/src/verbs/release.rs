@@ -28,8 +28,8 @@ impl Validate for Released {
 
 impl Released {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
-        let claim = board.leave(self.slot)?.ok_or(ApplyError)?;
-        board.settle_claim(self.slot, &claim, End::Taken, "released", now)?;
+        board.claim_of(board.job(self.slot)?).ok_or(ApplyError)?;
+        board.close_run(self.slot, End::Taken, "released", false, now)?;
         board.happened(self.slot, &Happened::Released)?;
         if let Some(since) = self.front {
             board.edit(self.slot, |job| {

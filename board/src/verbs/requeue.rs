@@ -76,29 +76,21 @@ impl Requeued<'_> {
             }
             job.since = U48::new(now);
             let extras = job.extras_mut();
-            extras.begin_attempts_afresh();
+            extras.begin_attempts_afresh(None);
             if self.fresh {
                 extras.forget_steps();
             }
-            extras.advanced = None;
             extras.origin.take_if(|_| !stays_dead);
             extras.ended = 0;
             extras.drop_at = 0;
             extras.modified = now;
-            // The last holder may no longer report on it.
-            if let Some(last) = extras.last_claim.as_mut() {
-                last.end = crate::job::End::Taken;
-            }
             Ok(())
         })?;
-        board.renew_ageing(self.slot)?;
         board.happened(self.slot, &Happened::Requeued(target.as_deref().filter(|_| moved)))?;
         if !stays_dead {
             board.take_key(self.slot, now)?;
-            board.arm(self.slot, now)?;
         }
-        board.make_ready(self.slot, now)?;
-        board.begin_in_family(self.slot, state, now)
+        board.comes_in(self.slot, now, state, !stays_dead, now)
     }
 }
 
