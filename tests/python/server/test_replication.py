@@ -485,7 +485,8 @@ def test_many_workers_and_a_replica_stay_in_step(pair):
                     assert str(error).startswith("NOTOWNER")
             for job in held[2:3]:
                 try:
-                    board.fail(f"w{n}", job["id"], "k", "m", token=job["token"])
+                    # None of them is due before the copies have been compared.
+                    board.fail(f"w{n}", job["id"], "k", "m", token=job["token"], retry=LONG)
                 except redis.ResponseError as error:
                     assert str(error).startswith("NOTOWNER")
     wait_until(
