@@ -97,8 +97,8 @@ fn text(message: &Event, db: i32, board: &[u8]) -> String {
     if let Some(worker) = &message.worker {
         object.bytes("worker", worker);
     }
-    for fact in &message.fields {
-        match fact {
+    for field in &message.fields {
+        match field {
             EventField::Text(name, text) => object.bytes(name, text),
             EventField::Word(name, word) => object.bytes(name, word.as_bytes()),
             EventField::Number(name, n) => object.number(name, *n),
