@@ -193,3 +193,16 @@ def test_explain_prints_commands_of_the_board_and_the_job(server) -> None:
     board.post(1, id="a", delay="1h")
     said = jobboard_command(server, "explain", "my mails", "a").stdout
     assert "JOB.UPDATE 'my mails' 1 a SET DELAY 0" in said
+
+
+def test_explain_says_why_the_last_worker_gave_a_job_back(server) -> None:
+    board = jobboard.Board("mails", server.client(decode_responses=False))
+    board.post(1, id="a")
+    assert "gave it back" not in jobboard_command(server, "explain", "mails", "a").stdout
+    [job] = board.claim("w1")
+    board.abandon("w1", "a", token=job.token, reason="no handler of the name 'x'", delay="1h")
+    said = jobboard_command(server, "explain", "mails", "a").stdout
+    assert "- The last worker gave it back: no handler of the name 'x'.\n" in said
+    board.update("a", delay="0s")
+    board.claim("w2")
+    assert "gave it back" not in jobboard_command(server, "explain", "mails", "a").stdout

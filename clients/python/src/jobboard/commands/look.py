@@ -110,10 +110,14 @@ def run_explain(arguments: argparse.Namespace) -> int:
             if (told := advice.failure(reason)) is not None:
                 lines += [f"    {line}" for line in told.splitlines()]
             lines += [f"    $ {line}" for line in advice.commands(board, arguments.id, found, reason)]
+        if found["state"] in ("ready", "scheduled"):
+            job = target.get(arguments.id, fields=["reason"])
+            if job is not None and job.reason:
+                lines.append(f"- The last worker gave it back: {job.reason}.")
         return "\n".join(map(escaped, lines))
 
-    board = arguments.board
-    return _shown(arguments, board_of(arguments).explain(arguments.id), text)
+    board, target = arguments.board, board_of(arguments)
+    return _shown(arguments, target.explain(arguments.id), text)
 
 
 def run_history(arguments: argparse.Namespace) -> int:
