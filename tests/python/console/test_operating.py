@@ -168,6 +168,19 @@ def test_an_interval_shows_its_coming_runs(page: Page, reading: Console, board: 
     assert reading.ask(reading.at("/schedule", b=board.key, schedule="no")).status == 404
 
 
+def test_the_coming_runs_of_an_interval(page: Page, reading: Console, board: Board):
+    """As many as may still come, each an interval after the one before it."""
+    board.client.execute_command(
+        "JOB.SCHEDULE", "SET", board.key, "s", "x", "EVERY", 900_000, "MAX", 3, "START", 3_600_000
+    )
+    page.goto(reading.at("/schedule", b=board.key, schedule="s"))
+    times = page.locator("#coming li time").evaluate_all(
+        "all => all.map(one => Date.parse(one.getAttribute('datetime')))"
+    )
+    [first, *_] = times
+    assert times == [first, first + 900_000, first + 1_800_000]
+
+
 def test_a_cron_expression_shows_its_times_before_it_is_saved(page: Page, writing: Console, board: Board):
     """Five, as the server will find them; a wrong one says why."""
     page.goto(writing.at("/schedule/edit", b=board.key))
