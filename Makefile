@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-node bench-console bench-agents bench-streams bench-growth bench-flow instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist test-upgrade release first-job deny lock console console-build screenshots site clean
+.PHONY: help setup build checked lint check test ci test-rust typescript test-python celery run bench bench-quick bench-workers bench-node bench-console bench-agents bench-streams bench-growth bench-capacity bench-flow instructions largest profile instructions-beside chaos soak fuzz asan memcheck fixtures dist image test-dist test-upgrade release first-job deny lock console console-build screenshots site clean
 
 # make run
 PORT    ?= 6379
@@ -139,6 +139,9 @@ bench-streams: setup build ## Server CPU of a job beside Redis Streams on each s
 
 bench-growth: setup build ## Commands with a thousand and with ten million jobs of all features, and posts that blocked workers take, into docs/reports/growth.md [SERVER=redis82] [MOST=10000000]
 	$(VENV)/python benches/growth.py $(addprefix --server=,$(SERVER)) $(addprefix --most=,$(MOST))
+
+bench-capacity: setup build ## Jobs a second of one core, latency at fixed rates, CPU of a job on three nodes of a cluster, into docs/reports/capacity.md [SERVER=redis82]
+	$(VENV)/python benches/capacity.py $(addprefix --server=,$(SERVER))
 
 bench-flow: setup build ## Batches at a claim, output, waiting posts and searches beside plain commands, into docs/reports/flow.md [SERVER=redis82] [JOBS=1000000]
 	$(VENV)/python benches/flow_of_work.py $(addprefix --server=,$(SERVER)) $(addprefix --jobs=,$(JOBS))

@@ -44,17 +44,17 @@ def board_life(jobs: int, worker: int) -> Life:
         yield encode("JOB.CONSUME", "bench", f"w{worker}", job[b"id"], "TOKEN", job[b"token"])
 
 
-def chained_life(jobs: int, worker: int) -> Life:
+def chained_life(jobs: int, worker: int, board: str = "bench") -> Life:
     """The end of each job claims the next one."""
-    yield encode("JOB.POST", "bench", cycles.PAYLOAD)
-    [job] = yield encode("JOB.CLAIM", "bench", f"w{worker}")
+    yield encode("JOB.POST", board, cycles.PAYLOAD)
+    [job] = yield encode("JOB.CLAIM", board, f"w{worker}")
     job = fields(job)
     for _ in range(jobs):
-        yield encode("JOB.POST", "bench", cycles.PAYLOAD)
-        words = ("JOB.CONSUME", "bench", f"w{worker}", job[b"id"], "TOKEN", job[b"token"], "CLAIM")
+        yield encode("JOB.POST", board, cycles.PAYLOAD)
+        words = ("JOB.CONSUME", board, f"w{worker}", job[b"id"], "TOKEN", job[b"token"], "CLAIM")
         _, [job] = yield encode(*words)
         job = fields(job)
-    yield encode("JOB.CONSUME", "bench", f"w{worker}", job[b"id"], "TOKEN", job[b"token"])
+    yield encode("JOB.CONSUME", board, f"w{worker}", job[b"id"], "TOKEN", job[b"token"])
 
 
 def stream_life(jobs: int, worker: int, ackdel: bool) -> Life:

@@ -42,16 +42,22 @@ def jobs_of(claim: list) -> list[dict[bytes, Any]]:
     return [fields(one) for one in claim]
 
 
-def board_in_batches(wire: Wire, count: int, *record: object, read: Callable[[Any], list] = jobs_of) -> None:
+def board_in_batches(
+    wire: Wire,
+    count: int,
+    *record: object,
+    read: Callable[[Any], list] = jobs_of,
+    board: str = "bench",
+) -> None:
     """A claim answers with the fields that `record` names, or those of the default; `read` parses it."""
     batches = count // BATCH
-    wire.pipeline([encode("JOB.MPOST", "bench", BATCH, *[PAYLOAD] * BATCH)] * batches, 10)
-    claims = wire.pipeline([encode("JOB.CLAIM", "bench", "w", "COUNT", BATCH, *record)] * batches, 10)
+    wire.pipeline([encode("JOB.MPOST", board, BATCH, *[PAYLOAD] * BATCH)] * batches, 10)
+    claims = wire.pipeline([encode("JOB.CLAIM", board, "w", "COUNT", BATCH, *record)] * batches, 10)
     commands = []
     for claim in claims:
         jobs = read(claim)
         ids, tokens = [job[b"id"] for job in jobs], [job[b"token"] for job in jobs]
-        commands.append(encode("JOB.MCONSUME", "bench", "w", len(ids), *ids, "TOKENS", len(tokens), *tokens))
+        commands.append(encode("JOB.MCONSUME", board, "w", len(ids), *ids, "TOKENS", len(tokens), *tokens))
     wire.pipeline(commands, 10)
 
 

@@ -102,6 +102,19 @@ def test_the_rows_beside_streams(tmp_path: Path, kind: str) -> None:
     assert all(row.count("**") == 6 for row in rows if "POST" in row)
 
 
+def test_what_one_core_and_a_cluster_hold(tmp_path: Path) -> None:
+    page = tmp_path / "capacity.md"
+    few = ("--rounds", "1", "--jobs", "500", "--seconds", "0.2")
+    run(sys.executable, "capacity.py", *few, "--to", str(page))
+    rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
+    costs, latencies = rows[2:9], rows[11:]
+    assert [row[0] for row in costs[3:]] == [*(f"node {n} of 3" for n in (1, 2, 3)), "all nodes together"]
+    # The last row adds up what its nodes do.
+    singly = [int(row[-2].replace(",", "")) for row in costs[3:]]
+    assert abs(singly[-1] - sum(singly[:-1])) <= 3
+    assert len(latencies) == 9 and all(0 < float(row[3]) <= float(row[4]) for row in latencies)
+
+
 def test_growth_with_features_in_use(tmp_path: Path) -> None:
     page = tmp_path / "growth.md"
     run(sys.executable, "growth.py", "--most", "5000", "--waiters", "150", "--to", str(page))
