@@ -237,7 +237,7 @@ CALLS = [
     Call("OUTPUT", ("j",), {"SINCE": ("0",), "COUNT": ("1",), "BLOCK": ("1",)}),
     Call("HISTORY", ("j",), {}),
     Call("EXPLAIN", ("j",), {}),
-    Call("QUEUES", (), {"CURSOR": ("0",), "COUNT": ("1",)}),
+    Call("QUEUES", (), {"CONTAINS": ("c",), "BY": ("ready",), "CURSOR": ("0",), "COUNT": ("1",)}),
     Call("GROUPS", (), {"QUEUE": ("q",), "CURSOR": ("0",), "COUNT": ("1",)}),
     Call("WORKERS", (), {"CURSOR": ("0",), "COUNT": ("1",)}),
     Call("KINDS", (), {"CURSOR": ("0",), "COUNT": ("1",)}),
