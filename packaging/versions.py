@@ -52,6 +52,7 @@ PLACES = [
     Place("packaging/helm/jobboard/Chart.yaml", r'^appVersion: "(.+)"'),
     Place("packaging/containers/compose.yaml", r"^    image: jobboard:(.+)$"),
     Place("packaging/containers/Dockerfile", FILES),
+    Place("docs/guides/first-job.md", FILES),
     Place("docs/guides/install.md", FILES),
     Place("docs/operate/kubernetes.md", FILES),
 ]

@@ -64,7 +64,8 @@ NAMES = set("name queue group kind key role label part step signal who".split())
 FIXED = {
     "worker": "w1", "priority": 1, "percent": 1, "version": 0, "cursor": 0, "base": 1, "max": 1, "cost": 1,
     "share": 1, "day": 0, "state": "ready", "zone": "UTC", "expression": "@daily", "unix-ms": 1 << 44,
-    "limit": "l", "parent": "a0", "user": "u" * NAME, "from": 0, "to": 1 << 44, "prefix*": "j*", "number": 1,
+    "limit": "l", "order": "oldest", "parent": "a0", "user": "u" * NAME, "from": 0, "to": 1 << 44,
+    "prefix*": "j*", "number": 1,
 }  # fmt: skip
 WORDS = set("best claimable hold start reject run".split())
 """The first of some words that stand for themselves."""
@@ -222,6 +223,9 @@ class Words:
             return f"new{at}" if new else "s" if name.startswith("JOB.SCHEDULE") else f"j{at}"
         if argument in ("other", "field", "tag", "value", "filter", "token", "ms", "n", "board"):
             return getattr(self, argument)(token, at)
+        if (name, token) == ("JOB.QUEUES", "CONTAINS"):
+            # A part of a name.
+            return "x" * (NAME if large else 1)
         if argument in LENGTH:
             return "x" * (LENGTH[argument] if large else 1)
         if argument == "label" and large:

@@ -89,6 +89,8 @@ fn table() -> Vec<(&'static str, *const c_void)> {
         RedisModule_InfoAddSection: commands::info_section,
         RedisModule_InfoAddFieldLongLong: commands::info_field,
         RedisModule_InfoAddFieldCString: commands::info_text,
+        RedisModule_IsModuleNameBusy: name_is_free,
+        RedisModule_GetUsedMemoryRatio: no_maxmemory,
         RedisModule_GetServerInfo: server_info,
         RedisModule_ServerInfoGetFieldSigned: server_number,
         RedisModule_FreeServerInfo: free_server_info,
@@ -156,6 +158,15 @@ unsafe extern "C" fn no_options() -> c_int {
 unsafe extern "C" fn no_keys(ctx: *mut raw::RedisModuleCtx) -> c_int {
     ctx::of(ctx);
     0
+}
+
+unsafe extern "C" fn name_is_free(name: *const c_char) -> c_int {
+    assert!(!name.is_null());
+    0
+}
+
+unsafe extern "C" fn no_maxmemory() -> f32 {
+    0.0
 }
 
 /// What the server says of its replication: the handle is any address.

@@ -21,6 +21,8 @@ def broken(board: Board) -> Board:
 
 
 def copied(page: Page, what: str) -> str:
+    # What an earlier copy said does not count.
+    page.locator("[aria-live=polite]").evaluate("region => { region.textContent = ''; }")
     page.get_by_role("button", name=f"Copy {what}", exact=True).click()
     expect(page.locator("[aria-live=polite]")).to_have_text("Copied.")
     return page.evaluate("navigator.clipboard.readText()")
