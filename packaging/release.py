@@ -3,10 +3,10 @@ a bill of materials, checksums and the text of the release. It publishes nothing
 
     make release VERSION=0.2.0 [KEY=key of GnuPG] [DRY=1]
 
-In this order: it checks (a clean tree on a branch, the version, the changelog, the tests), commits the
-version, checks and builds that commit, and tags it last. When a step fails, mend it and call it again: on a
-commit of the version it continues there, and on the version's tag it only builds, as a forge does. `DRY=1`
-does what compiles nothing, in a clone in target/release-dry.
+In this order: it checks (a clean tree on a branch, the version, the changelog, the documents, the tests),
+commits the version, checks and builds that commit, and tags it last. When a step fails, mend it and call
+it again: on a commit of the version it continues there, and on its tag it only builds, as a forge does.
+`DRY=1` does what compiles nothing, in a clone in target/release-dry.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ FIXTURES = Path("tests/fixtures")
 FROZEN = FIXTURES / "FROZEN"
 SHAPE = re.compile(r"(0|[1-9]\d?)\.(0|[1-9]\d?)\.(0|[1-9]\d?)")
 UNRELEASED = "## [Unreleased]\n"
+NOT_YET = {
+    "README.md": "Nothing is published yet",
+    "docs/compatibility.md": "is released nothing on this page",
+}
+"""What documents say until there is a release, and must not say of one."""
 
 
 def main() -> None:
@@ -90,9 +95,16 @@ class Release:
         if self.is_prepared():
             return
         if f"## [{self.version}]" in self.changelog():
-            raise SystemExit(f"release: CHANGELOG.md has a section [{self.version}] already")
+            raise SystemExit(
+                f"release: CHANGELOG.md has a section [{self.version}] already: when it is of a release that "
+                f'was not finished, take its commit "{self.subject()}" back first'
+            )
         if not section(self.changelog(), "Unreleased").strip():
             raise SystemExit("release: CHANGELOG.md says nothing under [Unreleased]")
+
+    def outdated(self) -> list[str]:
+        """The documents that still say that there is no release."""
+        return [name for name, words in NOT_YET.items() if words in (self.root / name).read_text()]
 
     def is_prepared(self) -> bool:
         """Whether HEAD is the commit that sets the version."""
@@ -109,6 +121,11 @@ class Release:
         """Does what compiles nothing; yields each command that has to succeed before the next step."""
         if self.tag not in self.tags():
             if not self.is_prepared():
+                for name in self.outdated():
+                    text = f'{name} still says "{NOT_YET[name]}": say what is true of {self.version}'
+                    if not dry:
+                        raise SystemExit(f"release: {text}")
+                    say(f"would refuse: {text}")
                 if self.is_green():
                     say("make ci has passed on this commit")
                 else:
@@ -154,9 +171,10 @@ class Release:
 
     def unreleased_fixtures(self) -> list[Path]:
         """Those of versions that were never released: nothing else wrote such files."""
-        tags = self.tags()
+        frozen = self.root / FROZEN
+        kept = frozen.read_text() if frozen.exists() else ""
         found = [path.parent for path in (self.root / FIXTURES).glob("*/facts")]
-        return [folder for folder in found if f"v{folder.name}" not in tags]
+        return [folder for folder in found if f"  {folder.name}/" not in kept]
 
     def freeze(self) -> None:
         """From now on a test refuses any change of these fixtures."""

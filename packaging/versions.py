@@ -1,8 +1,12 @@
-"""Where the one version of the project stands, to be compared and to be set."""
+"""Where the one version of the project stands, to be compared and to be set.
+
+.venv/bin/python packaging/versions.py 0.3.0       sets it, as `make release` does
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -88,3 +92,13 @@ def write(version: str, root: Path = ROOT) -> list[str]:
             path.write_text(written)
             changed.append(place.path)
     return list(dict.fromkeys(changed))
+
+
+def main() -> None:
+    if len(sys.argv) != 2 or not re.fullmatch(r"\d+\.\d+\.\d+", sys.argv[1]):
+        raise SystemExit("usage: packaging/versions.py VERSION, such as 0.3.0")
+    print("\n".join(write(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

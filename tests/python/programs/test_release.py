@@ -21,8 +21,11 @@ sys.path.append(str(ROOT / "packaging"))
 import release
 import versions
 
-NEXT = "0.2.0"
+NOW = versions.agreed()
+NEXT = "{}.{}.0".format(*(int(part) + n for n, part in enumerate(NOW.split(".")[:2])))
+"""The next minor version."""
 FIXTURES = ROOT / "tests" / "fixtures"
+SOMETHING = "- Something new."
 
 
 def run(folder: Path, *words: object) -> str:
@@ -46,6 +49,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if name and (ROOT / name).is_file() and not name.endswith(".png"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
+    changelog = folder / "CHANGELOG.md"
+    if not release.section(changelog.read_text(), "Unreleased").strip():  # as it is after a release
+        changelog.write_text(
+            changelog.read_text().replace(release.UNRELEASED, f"{release.UNRELEASED}\n{SOMETHING}\n")
+        )
     run(folder, "git", "init", "-q", "-b", "main")
     run(folder, "git", "add", "-A")
     run(folder, "git", "commit", "-q", "-m", "All")
@@ -93,31 +101,35 @@ def test_a_rehearsal_sets_the_version_everywhere_and_tags_it(repository: Path) -
     assert (lock["version"], lock["packages"][""]["version"]) == (NEXT, NEXT)
     assert lock["packages"]["node_modules/yocto-queue"]["version"] == "0.1.0", "another's"
     changelog = (made / "CHANGELOG.md").read_text()
-    own = (ROOT / "CHANGELOG.md").read_text()
+    own = (repository / "CHANGELOG.md").read_text()
     assert not release.section(changelog, "Unreleased").strip()
     assert release.section(changelog, NEXT).strip() == release.section(own, "Unreleased").strip()
     assert re.search(rf"^## \[{re.escape(NEXT)}\] - 20\d\d-\d\d-\d\d$", changelog, re.MULTILINE)
     reference = (made / "commands.md").read_text()
-    assert f"**Since** {NEXT}" in reference and "**Since** 0.1.0" not in reference, "0.1.0 is nobody's"
+    assert "**Since** 0.1.0" not in reference, "0.1.0 is nobody's"
+    assert NOW != "0.1.0" or f"**Since** {NEXT}" in reference
     text = (made / "target/dist/RELEASE.md").read_text()
-    assert text.startswith(f"# jobboard {NEXT}\n") and "#### Added" in text and "SHA256SUMS" in text
+    assert text.startswith(f"# jobboard {NEXT}\n") and "SHA256SUMS" in text
+    first = release.section(own, "Unreleased").strip().splitlines()[0]
+    assert f"## What is new\n\n{re.sub('^##', '###', first)}" in text
 
 
 def test_what_was_not_committed_by_a_release_has_no_other_version(repository: Path) -> None:
-    left = run(repository, "git", "grep", "-lF", "0.1.0").split()
+    left = run(repository, "git", "grep", "-lF", NOW).split()
     rehearse(repository, NEXT)
     made = repository / "target" / "release-dry"
-    still = set(run(made, "git", "grep", "-lF", "0.1.0").split()) & set(left)
+    still = set(run(made, "git", "grep", "-lF", NOW).split()) & set(left)
     allowed = ("CHANGELOG.md", "scripts/rustc-with-profile", "packaging/release.py", "packaging/versions.py")
     allowed += ("clients/typescript/package-lock.json", "Makefile", "tests/", "docs/reports/")
     own = {name for name in still if not name.startswith(allowed)}
     text = {name: (made / name).read_text() for name in own}
-    assert not {name for name in own if re.search(r"(?<![\d.])0\.1\.0(?![\d.])", strip_others(text[name]))}
+    there = re.compile(rf"(?<![\d.]){re.escape(NOW)}(?![\d.])")
+    assert not {name for name in own if there.search(strip_others(text[name]))}
 
 
 def strip_others(text: str) -> str:
     """Without the crates of others that have this version."""
-    return re.sub(r'name = "(?!board"|jobboard)[^"]+"\nversion = "0\.1\.0"', "", text)
+    return re.sub(rf'name = "(?!board"|jobboard)[^"]+"\nversion = "{re.escape(NOW)}"', "", text)
 
 
 @pytest.mark.parametrize("version", ["1", "0.2", "v0.2.0", "0.2.0-rc1", "0.02.0", "0.2.100", ""])
@@ -129,15 +141,19 @@ def test_what_is_not_so_is_said(repository: Path) -> None:
     (repository / "new file").write_text("x")
     assert "the tree is not clean" in refused(repository, NEXT)
     (repository / "new file").unlink()
-    assert "0.0.9 is older than 0.1.0" in refused(repository, "0.0.9")
-    run(repository, "git", "tag", "v0.3.0")
-    assert "0.2.0 is older than 0.3.0" in refused(repository, NEXT)
+    assert f"0.0.9 is older than {NOW}" in refused(repository, "0.0.9")
+    run(repository, "git", "tag", "v90.0.0")
+    assert f"{NEXT} is older than 90.0.0" in refused(repository, NEXT)
     run(repository, "git", "commit", "-q", "--allow-empty", "-m", "More")
-    assert "v0.3.0 is the tag of another commit" in refused(repository, "0.3.0")
-    run(repository, "git", "tag", "-d", "v0.3.0")
+    assert "v90.0.0 is the tag of another commit" in refused(repository, "90.0.0")
+    run(repository, "git", "tag", "-d", "v90.0.0")
     changelog = repository / "CHANGELOG.md"
+    own = changelog.read_text()
+    changelog.write_text(own.replace(release.UNRELEASED, f"{release.UNRELEASED}\n## [{NEXT}] - today\n", 1))
+    run(repository, "git", "commit", "-qam", "Begin a release")
+    assert f'take its commit "Release {NEXT}" back first' in refused(repository, NEXT)
     changelog.write_text(
-        re.sub(r"(?s)(## \[Unreleased\]\n).*?(?=## \[0.1.0\])", r"\1\n", changelog.read_text())
+        re.sub(r"(?s)(## \[Unreleased\]\n).*?(?=^## \[|\Z)", r"\1\n", own, flags=re.MULTILINE)
     )
     run(repository, "git", "commit", "-qam", "Say nothing")
     assert "says nothing under [Unreleased]" in refused(repository, NEXT)
@@ -146,7 +162,21 @@ def test_what_is_not_so_is_said(repository: Path) -> None:
     run(repository, "git", "checkout", "-q", "main")
     (repository / "packaging/helm/jobboard/Chart.yaml").write_text("version: 0.1.1\n")
     run(repository, "git", "commit", "-qam", "Differ")
-    assert "Cargo.toml has 0.1.0, packaging/helm/jobboard/Chart.yaml: 0.1.1" in refused(repository, NEXT)
+    assert f"Cargo.toml has {NOW}, packaging/helm/jobboard/Chart.yaml: 0.1.1" in refused(repository, NEXT)
+
+
+def test_documents_that_say_that_there_is_no_release_are_named(repository: Path) -> None:
+    readme = repository / "README.md"
+    readme.write_text(f"{readme.read_text()}\nNothing is published yet.\n")
+    run(repository, "git", "commit", "-qam", "Say so")
+    would = f'README.md still says "Nothing is published yet": say what is true of {NEXT}'
+    assert f"release: would refuse: {would}" in rehearse(repository, NEXT).stdout
+    with pytest.raises(SystemExit, match=re.escape(would)):
+        next(release.Release(repository, NEXT, None).steps(dry=False))
+    for name, words in release.NOT_YET.items():
+        path = repository / name
+        path.write_text(path.read_text().replace(words, "There is a release"))
+    assert next(release.Release(repository, NEXT, None).steps(dry=False)) == "make ci"
 
 
 def test_it_continues_where_it_was_stopped(repository: Path) -> None:
@@ -197,6 +227,7 @@ def test_tag_and_checksums_are_signed_where_a_key_is_given(
     ]
     run(tmp_path, *words)
     here = release.Release(repository, NEXT, "rel@example.com")
+    monkeypatch.setattr(release, "NOT_YET", {})
     here.check()
     for action in here.steps(dry=False):
         if action.startswith("gpg"):
@@ -240,21 +271,65 @@ def changed(frozen: str, fixtures: Path) -> list[str]:
     ]
 
 
-def test_fixtures_of_a_released_version_never_change(tmp_path: Path) -> None:
-    frozen = FIXTURES / "FROZEN"
+def lost(root: Path) -> set[str]:
+    """What the lists of checksums of released versions say, and that of this tree does not."""
+    frozen = root / release.FROZEN
+    now = set(frozen.read_text().splitlines()) if frozen.exists() else set()
+    tags = release.Release(root, NEXT, None).tags()
+    name = release.FROZEN.as_posix()
+    then = [
+        subprocess.run(["git", "show", f"{tag}:{name}"], cwd=root, capture_output=True, text=True)
+        for tag in tags
+    ]
+    return {line for done in then if not done.returncode for line in done.stdout.splitlines()} - now
+
+
+def test_fixtures_of_released_versions_are_as_they_were() -> None:
+    frozen = ROOT / release.FROZEN
     assert not changed(frozen.read_text() if frozen.exists() else "", FIXTURES)
-    released = {tag[1:] for tag in release.Release(ROOT, NEXT, None).tags()}
-    listed = set(re.findall(r"  ([\d.]+)/", frozen.read_text())) if frozen.exists() else set()
-    assert released <= listed | {version for version in released if not (FIXTURES / version).exists()}
-    here = release.Release(tmp_path, NEXT, None)
-    shutil.copytree(FIXTURES / "0.1.0", tmp_path / "tests/fixtures" / NEXT)
+    assert not lost(ROOT), "a list that was made anew is no excuse"
+
+
+def test_every_change_of_frozen_fixtures_is_noticed(repository: Path) -> None:
+    here = release.Release(repository, NEXT, None)
+    folder = repository / release.FIXTURES / NEXT
+    shutil.copytree(FIXTURES / NOW, folder)
     here.freeze()
-    list_of = (tmp_path / "tests/fixtures/FROZEN").read_text()
-    assert len(list_of.splitlines()) == 5 and not changed(list_of, tmp_path / "tests/fixtures")
-    with (tmp_path / f"tests/fixtures/{NEXT}/facts").open("a") as file:
+    list_of = (repository / release.FROZEN).read_text()
+    own = [line for line in list_of.splitlines() if f"  {NEXT}/" in line]
+    assert len(own) == 5 and not changed(list_of, repository / release.FIXTURES)
+    run(repository, "git", "add", "-A")
+    run(repository, "git", "commit", "-q", "-m", "Freeze")
+    run(repository, "git", "tag", f"v{NEXT}")
+    with (folder / "facts").open("a") as file:
         file.write("x")
-    (tmp_path / f"tests/fixtures/{NEXT}/board.dump").unlink()
-    assert changed(list_of, tmp_path / "tests/fixtures") == [f"{NEXT}/board.dump", f"{NEXT}/facts"]
+    (folder / "board.dump").unlink()
+    assert changed(list_of, repository / release.FIXTURES) == [f"{NEXT}/board.dump", f"{NEXT}/facts"]
+    assert not lost(repository)
+    here.freeze()
+    assert {line.partition("  ")[2] for line in lost(repository)} == {f"{NEXT}/board.dump", f"{NEXT}/facts"}
+    (repository / release.FROZEN).unlink()
+    assert len(lost(repository)) == len(list_of.splitlines())
+
+
+def test_frozen_fixtures_are_neither_made_again_nor_removed(repository: Path) -> None:
+    here = release.Release(repository, NEXT, None)
+    folder = repository / release.FIXTURES / NEXT
+    shutil.copytree(FIXTURES / NOW, folder)
+    assert folder in here.unreleased_fixtures()
+    here.freeze()
+    assert folder not in here.unreleased_fixtures()
+    command = [sys.executable, "tests/fixtures/make.py", NEXT]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True)
+    assert done.returncode == 2 and f"the fixtures of {NEXT} are frozen" in done.stderr
+
+
+def test_the_version_is_set_by_hand_too(repository: Path) -> None:
+    script = repository / "packaging/versions.py"
+    assert "Cargo.toml" in run(repository, sys.executable, script, NEXT)
+    assert versions.agreed(repository) == NEXT
+    done = subprocess.run([sys.executable, script, "next"], capture_output=True, text=True)
+    assert done.returncode == 1 and "usage:" in done.stderr
 
 
 def test_a_version_more_does_not_lose_the_profile() -> None:
