@@ -195,7 +195,9 @@ class Release:
             f"# jobboard {self.version}",
             "Job boards inside Redis and Valkey. docs/guides/install.md says how to install them, "
             "docs/compatibility.md what stays as it is from version to version and how to upgrade.",
-            f"## What is new\n\n{re.sub('^##', '###', changes, flags=re.MULTILINE)}" if changes else "",
+            f"## What is new\n\n{re.sub('^##', '###', without_links(changes), flags=re.MULTILINE)}"
+            if changes
+            else "",
             "## Files\n\n| file | bytes | is |\n|---|---:|---|\n" + "\n".join(rows),
             f"Check them:\n\n    sha256sum --check SHA256SUMS\n{signed}",
         ]
@@ -229,6 +231,16 @@ def section(changelog: str, version: str) -> str:
         rf"^## \[{re.escape(version)}\].*?\n(.*?)(?=^## \[|\Z)", changelog, re.MULTILINE | re.DOTALL
     )
     return found[1] if found else ""
+
+
+def without_links(text: str) -> str:
+    """Names files of the repository in place of links, which lead nowhere from the page of a release."""
+
+    def named(found: re.Match[str]) -> str:
+        words, path = found.groups()
+        return f"`{path}`" if path.endswith(words) else f"{words} (`{path}`)"
+
+    return re.sub(r"\[([^\]]+)\]\((?![a-z]+:)([^)]+)\)", named, text)
 
 
 KINDS = [

@@ -111,7 +111,8 @@ def test_a_rehearsal_sets_the_version_everywhere_and_tags_it(repository: Path) -
     text = (made / "target/dist/RELEASE.md").read_text()
     assert text.startswith(f"# jobboard {NEXT}\n") and "SHA256SUMS" in text
     first = release.section(own, "Unreleased").strip().splitlines()[0]
-    assert f"## What is new\n\n{re.sub('^##', '###', first)}" in text
+    assert f"## What is new\n\n{release.without_links(re.sub('^##', '###', first))}" in text
+    assert "](" not in text, "a link to a file leads nowhere from the page of a release"
 
 
 def test_what_was_not_committed_by_a_release_has_no_other_version(repository: Path) -> None:
@@ -163,6 +164,12 @@ def test_what_is_not_so_is_said(repository: Path) -> None:
     (repository / "packaging/helm/jobboard/Chart.yaml").write_text("version: 0.1.1\n")
     run(repository, "git", "commit", "-qam", "Differ")
     assert f"Cargo.toml has {NOW}, packaging/helm/jobboard/Chart.yaml: 0.1.1" in refused(repository, NEXT)
+
+
+def test_links_to_files_become_their_names() -> None:
+    text = "[a.md](docs/a.md#b), [what](docs/a.md), [c.md](docs/c.md), [there](https://example.org/x)"
+    named = "a.md (`docs/a.md#b`), what (`docs/a.md`), `docs/c.md`, [there](https://example.org/x)"
+    assert release.without_links(text) == named
 
 
 def test_documents_that_say_that_there_is_no_release_are_named(repository: Path) -> None:
