@@ -677,7 +677,7 @@ export interface ReleaseOptions {
 export interface RequeueOptions {
   /** the queue to which the jobs go. Range: 1 to 255 bytes */
   queue?: string | undefined;
-  /** dead jobs go where they failed. Range: not with `QUEUE` or `TO` */
+  /** dead jobs go back to the queues in which they failed, also those that are ready, scheduled or blocked in the dead queue. Range: not with `QUEUE` or `TO` */
   origin?: boolean | undefined;
   /** another payload, for a job whose input was wrong. Range: with one id; up to `max-payload` bytes */
   payload?: unknown | undefined;
@@ -853,7 +853,7 @@ export interface WaitOptions {
 
 /** The options of `JOB.OUTPUT`, in the words of its reference. */
 export interface OutputOptions {
-  /** so many chunks have been read. Range: 0 to 2^48-1 */
+  /** how many chunks the reader has: the reply begins after them. Range: 0 to 2^48-1 */
   since?: number | undefined;
   /** at most this many chunks. Range: 1 to `max-batch` */
   count?: number | undefined;

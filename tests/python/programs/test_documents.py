@@ -50,6 +50,22 @@ def test_commands_of_jobboard_are_understood(parser) -> None:
     assert count > 50
 
 
+def glued(text: str) -> list[str]:
+    """Text that stands directly under a table: it would be shown as a row of it."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"^\|.*\|\n([^|\n<].*)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_text_slips_into_a_table(page: Path) -> None:
+    assert not glued(page.read_text())
+
+
+def test_text_in_a_table_is_found() -> None:
+    assert glued("| a | b |\n|---|---|\n| 1 | 2 |\nThen this.\n") == ["Then this."]
+    assert not glued("| a |\n|---|\n| 1 |\n\nThen this.\n```\n| x |\ny\n```\n")
+
+
 def test_options_of_the_console_exist() -> None:
     helped = subprocess.run([BINARY, "--help"], capture_output=True, text=True, check=True).stdout
     known = set(re.findall(r"--[a-z-]+", helped))
