@@ -292,9 +292,9 @@ const settings = [];
 for (const [cell, meaning, range, byDefault, where] of table('Settings')) {
   if (!/board|queue|group|limit/.test(where ?? '')) continue;
   const [name] = named(cell);
-  const kind = range.endsWith(' ms') ? (range.startsWith('-1') ? 'endless' : 'duration') : range === '0 to 1' ? 'flag' : 'number';
+  const kind = range.endsWith(' ms') ? (range.startsWith('-1') ? 'endless' : 'duration') : range === '0 to 1' ? 'flag' : range === 'a name' ? 'text' : 'number';
   settings.push([name, kind]);
-  const type = { endless: "Duration | 'forever'", duration: 'Duration', flag: 'boolean', number: name === 'events' ? "number | EventKind | 'all' | 'none' | (string & {})" : 'number' }[kind];
+  const type = { endless: "Duration | 'forever'", duration: 'Duration', flag: 'boolean', text: 'string', number: name === 'events' ? "number | EventKind | 'all' | 'none' | (string & {})" : 'number' }[kind];
   out += `${comment(`${meaning}. Range: ${range}; default: ${byDefault}; set for: ${where}`)}  '${name}'?: ${type} | undefined;\n`;
 }
 out += `  /** The shared limits that a queue or a group names. */\n  limits?: readonly string[] | undefined;\n}\n\n`;

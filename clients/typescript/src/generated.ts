@@ -1658,7 +1658,7 @@ export interface Settings {
   /** how many permits are kept, and how many there are at first. A rate above a few hundred a second needs a larger burst: with 1, at most one permit per millisecond is used, and those that arrive between claims are lost. `rate` / 50 (20 ms of permits) is enough. Range: 1 to 2^31-1; default: 1; set for: board, queue, group, limit */
   'burst'?: number | undefined;
   /** the dead queue of a queue; an empty name: none. Range: a name; default: none; set for: queue */
-  'dead-queue'?: number | undefined;
+  'dead-queue'?: string | undefined;
   /** which events are published: the sum of their bits, or names. Range: 0 to 524287; default: 0; set for: module, board */
   'events'?: number | EventKind | 'all' | 'none' | (string & {}) | undefined;
   /** 1: only events of tracked jobs are published. `JOB.SETTINGS` takes `yes` and `no` as well. Range: 0 to 1; default: 0; set for: module, board */
@@ -1724,7 +1724,7 @@ export const SETTINGS = {
   'rate': 'number',
   'rate-period': 'duration',
   'burst': 'number',
-  'dead-queue': 'number',
+  'dead-queue': 'text',
   'events': 'number',
   'events-tracked': 'flag',
   'max-jobs': 'number',

@@ -260,6 +260,19 @@ describe('operating', () => {
     assert.equal((await board.delete('a', { return: true })).jobs[0]?.queue, 'fast');
   });
 
+  test('dead jobs go back by filters, to where they failed', async () => {
+    const board = server.board();
+    await board.settingsSet({ 'dead-queue': 'unsent' }, { queue: 'mails' });
+    await board.post(1, { id: 'a', queue: 'mails', retries: 0 });
+    const [job] = await board.claim('alice', { queues: ['mails'] });
+    assert.ok(job);
+    await board.fail('alice', job, 'Refused', 'no such mailbox');
+    assert.equal((await board.get('a'))?.queue, 'unsent');
+    assert.equal((await board.requeueWhere({ queue: 'unsent' }, { origin: true, dryrun: true })).count, 1);
+    assert.equal((await board.requeueWhere({ queue: 'unsent' }, { origin: true })).count, 1);
+    assert.equal((await board.get('a'))?.queue, 'mails');
+  });
+
   test('dependencies, pauses, settings', async () => {
     const board = server.board();
     await board.postMany([1, 2], { ids: ['a', 'b'] });

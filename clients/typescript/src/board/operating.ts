@@ -99,10 +99,10 @@ export class Operating extends Working {
     return this.#slice(await this.sendWith('JOB.REQUEUE', idWords(ids), options));
   }
 
-  /** The same of all jobs that pass the filters; `to`: into this queue. */
-  async requeueWhere(where: Filters, options: { to?: string; fresh?: boolean } & Sweep = {}): Promise<Slice> {
-    const { to, fresh, ...sweep } = options;
-    const words = [...(to === undefined ? [] : ['TO', to]), ...(fresh ? ['FRESH'] : [])];
+  /** The same of all jobs that pass the filters; `to`: into this queue; `origin`: dead jobs go where they failed. */
+  async requeueWhere(where: Filters, options: { to?: string; origin?: boolean; fresh?: boolean } & Sweep = {}): Promise<Slice> {
+    const { to, origin, fresh, ...sweep } = options;
+    const words = [...(to === undefined ? [] : ['TO', to]), ...(origin ? ['ORIGIN'] : []), ...(fresh ? ['FRESH'] : [])];
     return this.#sweep('JOB.REQUEUE', where, words, [], sweep);
   }
 
