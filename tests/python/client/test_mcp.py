@@ -111,12 +111,15 @@ def test_what_is_on_a_board_is_shown(session, jobs) -> None:
     async def part(call: Session) -> None:
         [board] = await call("boards")
         assert (board["board"], board["failed"], board["scheduled"]) == ("board", 1, 1)
+        assert 0 < board["ms_to_next_deadline"] <= 3_600_000 and "next" not in board
+        assert re.fullmatch(r"20\d\d-\d\d-\d\dT.*\+00:00", board["created"]) and board["paused"] == 0
         assert {row["queue"] for row in await call("queues", board="board")} == {"mails", "default"}
         assert (await call("stats", board="board"))["failed"] == 1
         assert await call("failures", board="board") == {"TimeoutError": 1}
         assert await call("workers", board="board") == {"registered": [], "holding": []}
         [schedule] = await call("schedules", board="board")
         assert (schedule["id"], schedule["cron"]) == ("nightly", "0 3 * * *")
+        assert re.fullmatch(r"20\d\d-\d\d-\d\dT03:00:00.000\+00:00", schedule["next"])
         found = await call("find", board="board", which={"kind": ["TimeoutError"], "posted_within": "2h"})
         assert found["all"] == 1 and "payload" not in found["jobs"][0]
         assert found["jobs"][0]["message"] == "no route to host"

@@ -21,7 +21,9 @@ LONGEST = 4000
 """Characters of one text."""
 MOST = 200
 """Entries of one list."""
-TIMES = frozenset("posted due claimed ended modified deadline intended at until since next expires".split())
+TIMES = frozenset(
+    "created posted due claimed ended modified deadline intended at until since next expires paused".split()
+)
 """What is a time, in Unix milliseconds."""
 
 _FENCES = frozenset("<>`")

@@ -72,7 +72,10 @@ class Reading:
         rows: list[dict[str, Any]] = []
         for key in sorted(keys):
             try:
-                rows.append({"board": key, **(Board(key, self.client).info() or {"jobs": 0})})
+                info: dict[str, Any] = dict(Board(key, self.client).info() or {"jobs": 0})
+                if "next" in info:  # no time, as that of a schedule is
+                    info["ms_to_next_deadline"] = info.pop("next")
+                rows.append({"board": key, **info})
             except redis.ResponseError as error:
                 rows.append({"board": key, "refused": str(translated(error))})
         if not rows:
