@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::events::Events;
 use crate::places::next_event::NextEvent;
 use crate::quotas::room::Freed;
+use crate::relations::bounds::Looks;
 use crate::statistics::pace::PaceCounter;
 use crate::structures::histogram::Histogram;
 use crate::workers::sessions::Sessions;
@@ -39,6 +40,8 @@ pub(crate) struct Local {
     pub sessions: Sessions,
     /// Whether a worker has stopped being quiet since [`Board::roused`](crate::Board::roused).
     pub roused: bool,
+    /// How many edges decisions have looked at.
+    pub looks: Looks,
     /// Events to publish.
     pub events: Events,
     /// Whether a job has ended with a record since [`Board::overfull`](crate::Board::overfull)

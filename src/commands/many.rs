@@ -98,6 +98,7 @@ pub fn end_each(
         commit.check_worker_name(worker)?;
         let targets = targets.paired(tokens, worker, commit);
         shared::check(targets.len(), if all { "ALL" } else { "n" }, shared)?;
+        commit.board().bound_looks();
         let mut answers = Vec::with_capacity(targets.len());
         for (id, token) in &targets {
             answers.push(match each(commit, &Speaker { worker, id, token: *token }) {

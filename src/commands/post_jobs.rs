@@ -110,6 +110,7 @@ impl<'a> SeveralJobs<'a> {
 impl Jobs for SeveralJobs<'_> {
     fn post(&self, commit: &mut Commit<'_>, reply: &mut impl Ids) -> Done {
         self.settle(commit)?;
+        commit.board().bound_looks();
         let SeveralJobs { payloads, ids, .. } = self;
         let (env, n) = (commit.env, payloads.len());
         let mut request = self.request.clone();
@@ -126,6 +127,8 @@ impl Jobs for SeveralJobs<'_> {
             }
         }
         commit.board().check_posts(&growth, &request, n)?;
+        // What was allowed above is looked at once more.
+        commit.board().unbound_looks();
         reply.several(n);
         for (i, payload) in payloads.iter().enumerate() {
             request.id = ids.get(i).copied();
@@ -146,6 +149,7 @@ impl Jobs for SeveralJobs<'_> {
         self.settle(commit)?;
         let env = commit.env;
         let board = commit.board();
+        board.bound_looks();
         let (mut growth, mut whole) = Default::default();
         for (n, request) in self.requests() {
             let answer = board.post_unbounded(&env, &request, n)?;

@@ -56,6 +56,8 @@ static TOUCHED: MainCell<BTreeSet<BoardKey>> = MainCell::new(BTreeSet::new());
 
 /// The most posts that one command or turn of the timer looks at; the end of the turn does the rest.
 const LOOKS: usize = 64;
+/// After how many dependencies that its posts looked at it posts no more.
+const DEPENDENCIES: usize = 20_000;
 /// How long the end of a turn posts at most, but for the last board.
 const BUDGET: Duration = Duration::from_micros(900);
 
@@ -175,6 +177,7 @@ pub fn serve(commit: &mut Commit<'_>) {
     if commit.new {
         free_all(&place);
     }
+    let before = commit.board().looks();
     for _ in 0..LOOKS {
         let first = with(|posts| posts.first(&place).map(|(number, work)| (number, work.post.clone())));
         let Some((number, post)) = first else { return };
@@ -182,6 +185,10 @@ pub fn serve(commit: &mut Commit<'_>) {
         if commit.ctx.in_transaction() || commit.ctx.is_full() || commit.board().broken() {
             break;
         }
+        if commit.board().looks().wrapping_sub(before) > DEPENDENCIES {
+            break;
+        }
+        commit.board().unbound_looks();
         if !park::is_permitted(commit.ctx, number, commit.key.bytes()) {
             end(number, Err(park::REVOKED.into()));
             continue;

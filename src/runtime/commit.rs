@@ -96,6 +96,7 @@ impl<'k> Commit<'k> {
             return Err(Refusal::Broken.into());
         }
         value.board.check_headroom()?;
+        value.board.unbound_looks();
         let mut batch = BATCH.with(Option::take).unwrap_or_default();
         let env = world::env(&config().rules);
         batch.begin(value.board.revision(), env.now);

@@ -14,7 +14,6 @@ use crate::job::awaited::{Edge, OnFailure};
 
 /// The most edges that the search for a cycle looks at, from each end: about a millisecond.
 const CHAIN_MOST: usize = 20_000;
-
 /// What a job gets beside edges.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Coming {
@@ -66,6 +65,34 @@ impl Board {
     /// Refuses edges, children to wait for, or a parent, by which jobs would wait for each other in a
     /// cycle.
     pub(crate) fn check_cycle(&self, slot: u32, edges: &[Edge], coming: Coming) -> Result<(), Refusal> {
+        if !self.local.looks.allows(0) {
+            return Err(Refusal::Limit("dependency chain"));
+        }
+        let (found, looks) = self.search_cycle(slot, edges, coming);
+        self.local.looks.take(looks);
+        found
+    }
+
+    /// Whether jobs would wait for each other in a cycle: the check of a decision, for replayed
+    /// effects.
+    pub(crate) fn is_acyclic(&self, slot: u32, edges: &[Edge], coming: Coming) -> bool {
+        self.search_cycle(slot, edges, coming).0.is_ok()
+    }
+
+    /// What [`Board::check_cycle`] says, and how many edges were looked at.
+    fn search_cycle(&self, slot: u32, edges: &[Edge], coming: Coming) -> (Result<(), Refusal>, usize) {
+        let (mut ahead, mut behind) = (End::default(), End::default());
+        let found = self.search_between(slot, edges, coming, (&mut ahead, &mut behind));
+        (found, ahead.looks + behind.looks)
+    }
+
+    fn search_between(
+        &self,
+        slot: u32,
+        edges: &[Edge],
+        coming: Coming,
+        (ahead, behind): (&mut End, &mut End),
+    ) -> Result<(), Refusal> {
         if edges.iter().any(|edge| edge.slot == slot) {
             return Err(Refusal::Cycle);
         }
@@ -75,15 +102,14 @@ impl Board {
         if edges.is_empty() && !children || !self.awaited(slot) && parent.is_none() {
             return Ok(());
         }
-        let (mut ahead, mut behind) = (End::default(), End::default());
         behind.seen.insert(slot);
         let own = self.children_from(slot, 0).take(if children { CHAIN_MOST + 1 } else { 0 });
         let first = edges.iter().map(|edge| edge.slot).chain(own.map(|(_, child)| child));
-        ahead.meets(first, &behind);
-        let mut found = self.comes_behind(slot, &mut behind, (slot, children), parent, &ahead);
+        ahead.meets(first, behind);
+        let mut found = self.comes_behind(slot, behind, (slot, children), parent, ahead);
         while !found {
             let forward = !ahead.is_over() && (behind.is_over() || ahead.looks <= behind.looks);
-            let end = if forward { &mut ahead } else { &mut behind };
+            let end = if forward { &mut *ahead } else { &mut *behind };
             if end.is_over() {
                 return Err(Refusal::Limit("dependency chain"));
             }
@@ -91,11 +117,11 @@ impl Board {
             found = match forward {
                 true => {
                     let moves = |child: &u32| *child != slot || coming.parent.is_none_or(|new| new == next);
-                    ahead.meets(self.whom_it_awaits(next).filter(moves), &behind)
+                    ahead.meets(self.whom_it_awaits(next).filter(moves), behind)
                 }
                 false => {
                     let parent = self.parent_of(next).filter(|parent| self.child_wait(*parent).is_some());
-                    self.comes_behind(next, &mut behind, (slot, children), parent, &ahead)
+                    self.comes_behind(next, behind, (slot, children), parent, ahead)
                 }
             };
         }
@@ -104,8 +130,12 @@ impl Board {
 
     /// Refuses a new parent for a job that keeps what it waits for.
     pub(crate) fn check_kept(&self, slot: u32, parent: Option<u32>) -> Result<(), Refusal> {
-        let children = self.child_wait(slot).is_some_and(|wait| !wait.run);
-        self.check_cycle(slot, self.edges(slot), Coming { children, parent })
+        self.check_cycle(slot, self.edges(slot), self.kept(slot, parent))
+    }
+
+    /// What a job that keeps what it waits for gets with a new parent.
+    pub(crate) fn kept(&self, slot: u32, parent: Option<u32>) -> Coming {
+        Coming { children: self.child_wait(slot).is_some_and(|wait| !wait.run), parent }
     }
 
     /// What a job waits for.

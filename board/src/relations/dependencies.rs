@@ -28,10 +28,6 @@ use crate::relations::cycles::Coming;
 use crate::settings::Rules;
 use crate::structures::merge::{along, Slots};
 
-/// Jobs that one command removes have no more dependencies together than this, both ways: some
-/// tens of milliseconds.
-const TIES_MOST: usize = 100_000;
-
 written! {
     /// An ended job: the edges of the jobs that wait for it, from an order of posting on, are still
     /// to be resolved. Or a job that waits for its children.
@@ -146,7 +142,7 @@ impl Board {
     pub(crate) fn sound_edges(&self, slot: u32, kept: &[Edge], edges: &[Edge], coming: Coming) -> bool {
         self.check_edge_count(kept, edges).is_ok()
             && edges.iter().all(|edge| self.store.jobs.get(edge.slot).is_some())
-            && self.check_cycle(slot, edges, coming).is_ok()
+            && self.is_acyclic(slot, edges, coming)
     }
 
     /// Makes a job wait for another, or on other terms; does nothing when the edge is met already.
@@ -205,6 +201,25 @@ impl Board {
         self.discount_waiter(awaited, now)
     }
 
+    /// Removes several edges, in this order. The caller deals with the consequences. O(n log n) for all
+    /// edges of the job.
+    pub(crate) fn detach_several(&mut self, slot: u32, awaited: &[u32], now: i64) -> Result<(), ApplyError> {
+        let seq = self.job(slot)?.seq.get();
+        let by_awaited = &mut self.relations.waits.by_awaited;
+        let gone: Vec<u32> =
+            awaited.iter().copied().filter(|other| by_awaited.remove(&(*other, seq)).is_some()).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let named: BTreeSet<u32> = gone.iter().copied().collect();
+        self.edit(slot, |job| {
+            job.extras_mut().after.retain(|edge| !named.contains(&edge.slot));
+            Ok(())
+        })?;
+        self.touch(slot)?;
+        gone.iter().try_for_each(|other| self.discount_waiter(*other, now))
+    }
+
     fn forget_edge(&mut self, slot: u32, awaited: u32) -> Result<(), ApplyError> {
         self.edit(slot, |job| {
             let after = &mut job.extras_mut().after;
@@ -238,12 +253,8 @@ impl Board {
             self.attach(slot, *edge, now)?;
         }
         let named: BTreeSet<u32> = edges.iter().map(|edge| edge.slot).collect();
-        for edge in old {
-            if !named.contains(&edge.slot) {
-                self.detach(slot, edge.slot, now)?;
-            }
-        }
-        Ok(())
+        let gone = old.iter().map(|edge| edge.slot).filter(|other| !named.contains(other));
+        self.detach_several(slot, &gone.collect::<Vec<_>>(), now)
     }
 
     /// Removes all edges of a job.
@@ -297,15 +308,19 @@ impl Board {
         Ok(())
     }
 
-    /// Takes up to `n` steps: resolves one edge, or finds that all edges to a job are resolved.
+    /// Takes up to `n` steps: resolves one edge, or finds that all edges to a job are resolved. A job
+    /// that ends with many edges takes [several](Board::steps_for_edges).
     pub(crate) fn resolve(&mut self, n: u32, now: i64, rules: &Rules) -> Result<(), ApplyError> {
-        for _ in 0..n {
+        let mut left = n;
+        while left > 0 {
+            left -= 1;
             let Some(tell) = self.relations.waits.resolutions.front().copied() else { return Ok(()) };
             let job = self.store.jobs.get(tell.slot);
             if tell.children {
                 let stands = job.is_some_and(|job| job.seq.get() == tell.seq);
                 self.relations.waits.resolutions.pop_front();
                 if stands {
+                    left = left.saturating_sub(self.steps_for_edges(tell.slot));
                     self.resolve_children(tell.slot, now, rules)?;
                 }
                 continue;
@@ -328,7 +343,10 @@ impl Board {
                     self.detach(waiter, tell.slot, now)?;
                     self.unblock(waiter, now)?;
                 }
-                Outcome::Ends(state) => self.end_waiter(waiter, tell.slot, state, rules)?,
+                Outcome::Ends(state) => {
+                    left = left.saturating_sub(self.steps_for_edges(waiter));
+                    self.end_waiter(waiter, tell.slot, state, rules)?;
+                }
             }
         }
         Ok(())
@@ -355,11 +373,8 @@ impl Board {
                 return self.end_for_children(slot, state, rules);
             }
         }
-        for edge in &edges {
-            if self.outcome(edge) == Outcome::Met {
-                self.detach(slot, edge.slot, now)?;
-            }
-        }
+        let met = edges.iter().filter(|edge| self.outcome(edge) == Outcome::Met).map(|edge| edge.slot);
+        self.detach_several(slot, &met.collect::<Vec<_>>(), now)?;
         self.resolve_children(slot, now, rules)
     }
 
@@ -370,16 +385,6 @@ impl Board {
         text.push(b' ');
         text.extend_from_slice(end.name().as_bytes());
         self.give_up(slot, state, HistoryKind::Dependency, &text, rules)
-    }
-
-    /// Refuses to remove several jobs at once that have too many dependencies together. O(n).
-    pub fn check_ties(&self, slots: &[u32]) -> Result<(), Refusal> {
-        let ties =
-            |slot: &u32| self.extras(*slot).map_or(0, |extras| extras.after.len() + extras.awaited as usize);
-        match slots.len() > 1 && slots.iter().map(ties).sum::<usize>() > TIES_MOST {
-            true => Err(Refusal::Limit("named dependencies")),
-            false => Ok(()),
-        }
     }
 
     /// Refuses to remove a job when another outside of `chosen` (sorted) waits for it. O(n) for n

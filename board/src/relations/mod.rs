@@ -2,6 +2,7 @@
 //!
 //! | file | what it keeps | invariant |
 //! |---|---|---|
+//! | `bounds` | what one command and one slice may do to dependencies | |
 //! | `children` | waiting for children | a wait ends when each child has ended |
 //! | `cycles` | jobs that would wait for each other | |
 //! | `dependencies` | which jobs wait for which | no cycles; an awaited record is kept |
@@ -11,6 +12,7 @@
 //!
 //! Uses `job`, `places` and `structures`.
 
+pub(crate) mod bounds;
 pub(crate) mod children;
 pub(crate) mod cycles;
 pub(crate) mod dependencies;

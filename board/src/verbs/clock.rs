@@ -65,7 +65,8 @@ impl Settled {
 }
 
 written! {
-    /// Time did to the first `n` jobs of a line what was due by `until`.
+    /// Time did to the first jobs of a line what was due by `until`, in up to `n` steps: most jobs
+    /// take one.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Elapsed {
         1 line: ClockLine,
@@ -85,11 +86,11 @@ impl Validate for Elapsed {
 impl Elapsed {
     pub(crate) fn apply(&self, board: &mut Board, now: i64) -> Result<(), ApplyError> {
         let rules = self.policy.rules();
-        for _ in 0..self.n {
-            match board.overdue_head(self.line, self.until) {
-                Some(slot) => board.time_passes(slot, now, self.seed, &rules)?,
-                None => return Ok(()),
-            }
+        let mut left = self.n;
+        while left > 0 {
+            let Some(slot) = board.overdue_head(self.line, self.until) else { return Ok(()) };
+            left = left.saturating_sub(1 + board.steps_for_edges(slot));
+            board.time_passes(slot, now, self.seed, &rules)?;
         }
         Ok(())
     }

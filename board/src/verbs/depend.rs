@@ -83,9 +83,7 @@ impl Depended {
             board.end_child_wait(slot, now)?;
             board.ask_for_children(slot, on_failure, (false, false))?;
         }
-        for awaited in &self.remove {
-            board.detach(slot, *awaited, now)?;
-        }
+        board.detach_several(slot, &self.remove, now)?;
         for edge in &self.add {
             board.attach(slot, *edge, now)?;
         }

@@ -209,6 +209,8 @@ impl Board {
             Standing::Holds { slot, taken, .. } | Standing::Late { slot, taken } => (slot, taken),
             Standing::Again(state) => return Ok(Answer::Again(state)),
         };
+        // Only a job that nobody has claimed still waits for others.
+        self.count_edges(slot)?;
         verb.decide(self, env, slot, taken).map(Answer::Do)
     }
 }

@@ -182,6 +182,7 @@ impl Board {
         }
         if let Some(slot) = taken {
             self.check_meta(slot, &post.meta)?;
+            self.count_edges(slot)?;
         }
         let costs = post.costs.as_ref().map(|costs| self.checked_costs(costs)).transpose()?;
         let slot = taken.unwrap_or_else(|| self.store.jobs.next_free());

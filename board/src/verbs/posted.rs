@@ -108,7 +108,10 @@ impl Validate for Posted<'_> {
                 (children.is_some() || !open)
                     && (after.is_some() || children.is_none())
                     && parent.is_none_or(|tie| board.is_tie(self.slot, tie))
-                    && (after.is_some() || !self.replaces || board.check_kept(self.slot, adopted).is_ok())
+                    && (after.is_some() || !self.replaces || {
+                        let kept = board.kept(self.slot, adopted);
+                        board.is_acyclic(self.slot, board.edges(self.slot), kept)
+                    })
                     && gate.as_ref().is_none_or(|gate| gate.is_valid())
                     && costs.as_ref().is_none_or(|costs| are_costs(costs.iter().copied(), COSTS_MOST))
                     && user.is_none_or(is_name)

@@ -6,8 +6,8 @@ use crate::env::Env;
 use crate::policy::Policy;
 
 written! {
-    /// The next `n` steps of resolving edges to ended jobs: each resolves one edge, or finds that a
-    /// job has none left.
+    /// The next `n` steps of resolving edges to ended jobs: most resolve one edge, or find that a job
+    /// has none left.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Resolved {
         1 n: u32,

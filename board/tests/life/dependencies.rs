@@ -360,6 +360,79 @@ fn a_chain_of_cancels_is_worked_off_in_slices() {
     w.is_valid();
 }
 
+/// Most jobs are one step of a slice. Here each is 41: itself, and one step for 16 of the 641 edges.
+#[test]
+fn a_slice_ends_fewer_jobs_that_wait_for_many_others() {
+    for by_time in [false, true] {
+        let mut w = World::default();
+        let ids: Vec<String> = (0..641).map(|n| n.to_string()).collect();
+        ids.iter().for_each(|id| w.put(id));
+        let all: Vec<(&[u8], OnFailure)> = ids.iter().map(|id| (id.as_bytes(), OnFailure::Cancel)).collect();
+        let names = vec![ByteString::from(&b"approved"[..])];
+        let gate = Gate { names, within: Some(1_000), on_timeout: OnTimeout::Cancel, ..Gate::default() };
+        for n in 0..10 {
+            w.put_with(&format!("waiter {n}"), |p| {
+                p.after = Some(After { jobs: all.clone(), ..After::default() });
+                p.gate = Some(Box::new(gate.clone()));
+            });
+        }
+        match by_time {
+            true => w.now += 1_000,
+            false => ends_badly(&mut w, "0"),
+        }
+        assert!(w.slice(64));
+        assert_eq!(w.board.count(Cancelled), 2, "by time: {by_time}");
+        w.commit();
+        w.pass(0);
+        assert_eq!(w.board.count(Cancelled), 10);
+        w.is_valid();
+    }
+}
+
+/// `first` jobs, for each of which one job waits, and behind that a chain; and a chain that ends with
+/// the job `last`.
+fn chains(first: usize, length: usize) -> World {
+    let mut w = World::default();
+    let ids: Vec<String> = (0..first).map(|n| format!("first {n}")).collect();
+    ids.iter().for_each(|id| w.put(id));
+    let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
+    w.put_after("behind 0", &ids, OnFailure::Hold);
+    w.put("ahead 0");
+    for n in 1..length {
+        for chain in ["behind", "ahead"] {
+            let before = format!("{chain} {}", n - 1);
+            w.put_after(&format!("{chain} {n}"), &[&before], OnFailure::Hold);
+        }
+    }
+    w.put_after("last", &[&format!("ahead {}", length - 1)], OnFailure::Hold);
+    w
+}
+
+#[test]
+fn the_searches_of_one_command_have_a_bound_together() {
+    let mut w = chains(40, 2_000);
+    let (rules, jobs) = (w.rules.clone(), vec![(&b"last"[..], OnFailure::Hold)]);
+    let searches = |w: &mut World| {
+        let ids = (0..40).map(|n| format!("first {n}").into_bytes());
+        let env = w.env(&rules);
+        let post = |id: Vec<u8>| {
+            let after = Some(After { jobs: jobs.clone(), ..After::default() });
+            let post = Post { id: Some(&id), exists: Exists::Replace, after, ..Post::default() };
+            w.board.post_unbounded(&env, &post, 0).map(drop).map_err(|refusal| refusal.to_string())
+        };
+        ids.map(post).collect::<Vec<_>>()
+    };
+    assert!(searches(&mut w).iter().all(Result::is_ok));
+    w.board.bound_looks();
+    let bounded = searches(&mut w);
+    // About 4,000 looks each.
+    let done = bounded.iter().take_while(|done| done.is_ok()).count();
+    assert!((20..=30).contains(&done), "{done}");
+    assert!(bounded[done..].iter().all(|done| *done == Err("LIMIT dependency chain".into())));
+    w.board.unbound_looks();
+    assert!(searches(&mut w).iter().all(Result::is_ok));
+}
+
 #[test]
 fn a_job_waits_for_no_more_than_ten_thousand() {
     let mut w = World::default();

@@ -174,6 +174,80 @@ def test_many_dependencies_are_taken_away_slice_by_slice(board):
     check_consistent(board)
 
 
+@pytest.fixture
+def many_edges(board):
+    """11 jobs that wait for 9,999 others each."""
+    ids = [f"x{n}" for n in range(9_999)]
+    board.mpost([""] * len(ids), ids=ids)
+    waiters = [f"w{n}" for n in range(11)]
+    for id in waiters:
+        board.post(id=id, after=ids)
+    return waiters
+
+
+@pytest.mark.parametrize("options", [{"after": []}, {}])
+def test_one_command_replaces_jobs_with_100000_dependencies_at_most(board, many_edges, options):
+    with refused("LIMIT named dependencies", board):
+        board.mpost(["y"] * 11, ids=many_edges, replace=True, **options)
+    assert board.mpost(["y"] * 10, ids=many_edges[:10], replace=True, **options) == many_edges[:10]
+    # What the command of several jobs has used up is nothing to the next ones.
+    assert board.post(id=many_edges[10], replace=True, after=["x0"]) == many_edges[10]
+    check_consistent(board)
+
+
+@pytest.mark.parametrize("verb", ["mconsume", "mtrash", "mfail"])
+def test_one_command_ends_waiting_jobs_with_100000_dependencies_at_most(board, many_edges, verb):
+    board.set(ownerless=1)
+    options = {"noretry": True} if verb == "mfail" else {}
+    *done, last = getattr(board, verb)("*", many_edges, **options)
+    assert last == ["LIMIT", "named dependencies"]
+    assert not any(isinstance(one, list) and one[0] == "LIMIT" for one in done)
+    assert board.count(state="blocked") == 1
+    assert getattr(board, verb)("*", many_edges[10:], **options) != [last]
+    check_consistent(board)
+
+
+def chain(board, name, length, after=()):
+    """Jobs of which each waits for the one before it; returns the id of the last."""
+    words = []
+    for n in range(length):
+        before = [f"{name}{n - 1}"] if n else list(after)
+        words += ["NODE", f"{name}{n}", "", "ID", f"{name}{n}", "AFTER", len(before), *before]
+    board.call("FLOW", length, *words)
+    return f"{name}{length - 1}"
+
+
+@pytest.mark.parametrize("command", ["replace", "next"])
+def test_the_searches_for_cycles_of_one_command_have_a_bound_together(board, command):
+    firsts = [f"f{n}" for n in range(40)]
+    board.mpost([""] * 40, ids=firsts, priority=1)
+    chain(board, "behind", 2_000, firsts)
+    last = chain(board, "ahead", 2_000)
+    if command == "replace":
+        with refused("LIMIT dependency chain", board):
+            board.mpost(["y"] * 40, ids=firsts, replace=True, after=[last])
+        assert board.mpost(["y"] * 10, ids=firsts[:10], replace=True, after=[last]) == firsts[:10]
+        assert board.post("y", id=firsts[30], replace=True, after=[last]) == firsts[30]
+    else:
+        board.claim("w1", count=40)
+        done = board.mconsume("w1", firsts, next="q", after=[last])
+        n = done.index(["LIMIT", "dependency chain"])
+        assert set(done[:n]) == {"blocked"} and 20 <= n <= 30
+        assert all(one == ["LIMIT", "dependency chain"] for one in done[n:])
+        assert board.mconsume("w1", firsts[n : n + 10], next="q", after=[last]) == ["blocked"] * 10
+    check_consistent(board)
+
+
+@pytest.mark.parametrize("verb", ["REMOVE", "CLEAR"])
+def test_all_of_ten_thousand_are_removed_at_once(board, verb):
+    ids = [f"x{n}" for n in range(10_000)]
+    board.mpost([""] * len(ids), ids=ids)
+    board.post(id="j", after=ids)
+    assert board.depend(verb, "j", ids if verb == "REMOVE" else []) == "ready"
+    assert board.cancel(*ids[:5]) == ["cancelled"] * 5
+    check_consistent(board)
+
+
 def test_a_replacing_post_keeps_dependencies_unless_named(board):
     pair(board)
     board.post("new", id_="b", replace=True)
