@@ -23,6 +23,8 @@ impl Deleted {
             board.happened(self.slot, &Happened::Lost(&claim, End::Taken, "deleted"))?;
         }
         board.happened(self.slot, &Happened::Deleted)?;
+        board.end_waiting(self.slot, now)?;
+        board.end_child_wait(self.slot, now)?;
         board.detach_all(self.slot, now)?;
         board.let_go(self.slot, now)?;
         if board.job(self.slot)?.state != State::Complete {

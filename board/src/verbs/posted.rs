@@ -269,6 +269,11 @@ impl Posted<'_> {
         if let Some(claim) = board.leave(self.slot)? {
             board.settle_claim(self.slot, &claim, End::Taken, "replaced", now)?;
         }
+        // The waits that end here: that for signals begins anew.
+        board.end_waiting(self.slot, now)?;
+        if board.child_wait(self.slot).is_some_and(|wait| wait.run) {
+            board.end_child_wait(self.slot, now)?;
+        }
         board.unindex_labels(self.slot)?;
         board.edit(self.slot, |job| {
             job.set_payload(self.payload);
@@ -276,11 +281,7 @@ impl Posted<'_> {
                 job.priority = priority;
             }
             let extras = job.extras_mut();
-            // What a run waits for is forgotten, what the post named stays.
-            extras.change_family(|family| {
-                family.wait.take_if(|wait| wait.run);
-                family.waived = false;
-            });
+            extras.change_family(|family| family.waived = false);
             let gate = extras.remembered.there().and_then(|remembered| remembered.gate.take());
             *extras = Extras {
                 meta: std::mem::take(&mut extras.meta),

@@ -167,7 +167,10 @@ impl Model {
                 self.forget(id);
                 continue;
             }
-            self.note_at(self.at(id).unwrap(), Tally::Deleted);
+            let at = self.at(id).unwrap();
+            self.note_at(at, Tally::Deleted);
+            self.ends_wait(at);
+            self.ends_batch(at);
             self.detach_all(id);
             for waiter in self.waiters(id) {
                 let at = self.at(&waiter).unwrap();

@@ -76,6 +76,12 @@ impl Model {
         if let Some(at) = at.filter(|_| !keeps) {
             self.free_key(at);
         }
+        if let Some(at) = at {
+            self.ends_wait(at);
+            if self.jobs[at].batch.as_ref().is_some_and(|batch| batch.run) {
+                self.ends_batch(at);
+            }
+        }
         let old = at.map(|at| self.jobs.remove(at));
         let before = old.as_ref().map(|old| old.state);
         let mut past = old.as_ref().and_then(|j| j.past.clone());

@@ -258,3 +258,39 @@ def test_replicas_count_the_same(fresh_server):
     for key in ["early", "board"]:
         assert replica.board(key).digest() == primary.board(key).digest()
         assert replica.board(key).call("STATS") == primary.board(key).call("STATS")
+
+
+SIGNAL = ["SIGNALS", 1, "s"]
+WAITS = {
+    "a post": lambda board: board.post(id="j", **{"await": ["s"]}),
+    "a run": lambda board: (board.post(id="j"), lives.claim(board), board.call("AWAIT", "w1", "j", *SIGNAL)),
+    "children": lambda board: (
+        board.post(id="j"),
+        lives.claim(board),
+        board.post(id="child", parent="j", delay=LONG),
+        board.call("AWAIT", "w1", "j", "CHILDREN", *SIGNAL),
+    ),
+}
+ENDS = {
+    "signal": lambda board: board.signal("s", "j"),
+    "cancel": lambda board: board.cancel("j"),
+    "delete": lambda board: board.delete("j", "child"),
+    "replace": lambda board: board.post(id="j", replace=True),
+    "replace after": lambda board: board.post(id="j", replace=True, after=[]),
+    "clear": lambda board: board.depend("CLEAR", "j"),
+}
+
+
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("end", ENDS)
+def test_a_wait_that_began_counts_once_when_it_is_over(board, wait, end):
+    """However it ends. A replaced job may begin to wait anew."""
+    WAITS[wait](board)
+    assert stats(board)["await"]["count"] == 0
+    ENDS[end](board)
+    job = board.get("j", fields=["awaits"])
+    waits = (job or {}).get("awaits", {})
+    open_waits = ("signals" in waits) + ("children" in waits)
+    told = stats(board)
+    assert told["awaited"] - told["await"]["count"] == open_waits
+    assert told["await"]["count"] >= 1
