@@ -23,6 +23,9 @@ pub(crate) struct Local {
     pub busy: Vec<u32>,
     /// The queues that have got ready jobs since [`Board::woken`](crate::Board::woken).
     pub woken: Vec<u32>,
+    /// The queues that have no ready job any more, since [`Board::emptied`](crate::Board::emptied),
+    /// while a client lingered.
+    pub emptied: Vec<Vec<u8>>,
     /// When the last effect was applied, Unix ms.
     pub moment: i64,
     /// Queues that lack permits and for which clients wait, by when the permits are there.

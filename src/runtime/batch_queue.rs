@@ -165,6 +165,18 @@ impl Batches {
         all.into_iter().filter_map(|class| Some((self.first(class)?, class))).collect()
     }
 
+    /// The classes that wait for one of these queues and have seen a job.
+    pub fn that_saw(&self, queues: &[Vec<u8>]) -> BTreeSet<u64> {
+        let named = queues.iter().filter_map(|queue| self.by_queue.get(queue)).flatten();
+        let all = named.chain(&self.any).copied();
+        all.filter(|class| self.classes.get(class).is_some_and(|class| class.seen.is_some())).collect()
+    }
+
+    /// The queues of a class.
+    pub fn queues_of(&self, class: u64) -> Option<Vec<Vec<u8>>> {
+        Some(self.classes.get(&class)?.terms.queues.clone())
+    }
+
     /// The number of the first client of a class.
     pub fn first(&self, class: u64) -> Option<u64> {
         self.classes.get(&class)?.line.keys().next().copied()

@@ -10,6 +10,22 @@ fn with_batches<R>(place: &BoardKey, work: impl FnOnce(&mut Batches) -> R) -> Op
     with(|waiters| waiters.batches(place).map(work))
 }
 
+/// Clients that have seen jobs in queues which are empty by now linger anew with the next job.
+pub fn notice_emptied(commit: &mut Commit<'_>, place: &BoardKey) {
+    let emptied = commit.board().emptied();
+    if emptied.is_empty() {
+        return;
+    }
+    let now = commit.env.now;
+    for class in with_batches(place, |all| all.that_saw(&emptied)).unwrap_or_default() {
+        let Some(queues) = with_batches(place, |all| all.queues_of(class)).flatten() else { continue };
+        let names: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
+        if commit.board().claimable_jobs(&names, 1, now) == 0 {
+            with_batches(place, |all| all.saw(class, None));
+        }
+    }
+}
+
 /// Serves the clients for whom these queues, which may have got jobs, have enough, and those that
 /// take what there is by now, in the order of their arrival.
 pub fn serve(commit: &mut Commit<'_>, place: &BoardKey, queues: &[Vec<u8>]) {

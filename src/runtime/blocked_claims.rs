@@ -296,6 +296,7 @@ pub fn serve(commit: &mut Commit<'_>) {
     if nobody_served && !with(|waiters| waiters.waits_for(&place)) {
         return commit.board().nobody_waits();
     }
+    blocked_batches::notice_emptied(commit, &place);
     if commit.ctx.in_transaction() {
         commit.board().nobody_waits();
         TOUCHED.with(|touched| touched.insert(place));
@@ -333,6 +334,7 @@ pub fn serve(commit: &mut Commit<'_>) {
     }
     if let Some(queues) = batches_for {
         blocked_batches::serve(commit, &place, &queues);
+        blocked_batches::notice_emptied(commit, &place);
     }
 }
 

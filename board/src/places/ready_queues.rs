@@ -1,6 +1,11 @@
 //! Which queues have ready jobs, and which have just got some.
 
 use crate::board::Board;
+use crate::job::NEVER;
+use crate::local::Local;
+
+/// No more queues than this are remembered as emptied: a copy that was a primary asks for none.
+const EMPTIED_MOST: usize = 1_000;
 
 impl Board {
     /// The queues that have ready jobs, by number.
@@ -23,6 +28,10 @@ impl Board {
 
     pub(crate) fn idle_queue(&mut self, queue: u32) {
         let Some(at) = self.queues.get_mut(queue).and_then(|q| q.local.busy_at.take()) else { return };
+        if self.local.linger_end.0 < NEVER && self.local.emptied.len() < EMPTIED_MOST {
+            let name = self.queue_named(queue).to_vec();
+            self.local.emptied.push(name);
+        }
         if at as usize >= self.local.busy.len() {
             return;
         }
@@ -72,7 +81,13 @@ impl Board {
     pub fn nobody_waits(&mut self) {
         self.local.roused = false;
         self.local.lingered = false;
+        self.local.emptied.clear();
         self.woken(|_, _| ());
+    }
+
+    /// The queues whose last ready job has gone since the last call, while a client lingered.
+    pub fn emptied(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.local.emptied)
     }
 
     /// Whether a client that waits for a batch has lingered long enough since the last call.
@@ -81,9 +96,10 @@ impl Board {
     }
 
     /// Whether any queue has got ready jobs since [`Board::woken`], any worker has stopped being
-    /// quiet since [`Board::roused`], or [`Board::lingered`] has an answer.
+    /// quiet since [`Board::roused`], or [`Board::lingered`] or [`Board::emptied`] has an answer.
     pub fn has_woken(&self) -> bool {
-        self.local.roused || self.local.lingered || !self.local.woken.is_empty()
+        let Local { roused, lingered, woken, emptied, .. } = &self.local;
+        *roused || *lingered || !woken.is_empty() || !emptied.is_empty()
     }
 
     /// The names of the queues that have got ready jobs since [`Board::woken`].

@@ -159,6 +159,43 @@ def test_when_others_took_the_jobs_the_time_starts_again(clocked, clock):
     lingers_from_now(waiter, clock, posted)
 
 
+@pytest.mark.parametrize("how", ["claim", "delete", "transaction", "two queues"])
+def test_the_time_starts_again_also_with_a_job_that_comes_before_its_end(clocked, clock, how):
+    board = clocked.board()
+    waiter = batch(clocked, linger=50, queues=["a", "b"])
+    id = board.post(queue="a")
+    clock.advance(20)
+    if how == "delete":
+        board.delete(id)
+    elif how == "transaction":
+        with board.client.pipeline(transaction=True) as pipe:
+            pipe.execute_command("JOB.CLAIM", "board", "w2", "QUEUE", "a")
+            pipe.execute_command("JOB.POST", "board", "x", "QUEUE", "c")
+            pipe.execute()
+    else:
+        other = board.post(queue="b") if how == "two queues" else None
+        board.claim_one("w2", queues=["a"])
+        clock.advance(5)
+        if other:
+            board.claim_one("w2", queues=["b"])
+    clock.advance(20)
+    posted = board.post(queue="b")
+    lingers_from_now(waiter, clock, posted)
+
+
+def test_a_job_that_is_left_keeps_the_time_running(clocked, clock):
+    board = clocked.board()
+    waiter = batch(clocked, linger=50, queues=["a", "b"])
+    board.post(queue="a")
+    clock.advance(10)
+    left = board.post(queue="b")
+    board.claim_one("w2", queues=["a"])
+    clock.advance(39)
+    assert waiter.still_waits()
+    clock.advance(1)
+    assert ids(waiter.reply()) == [left]
+
+
 def test_a_job_that_becomes_due_is_seen_then(clocked, clock):
     waiter = batch(clocked, linger=50)
     posted = clocked.board().post(delay=200)
