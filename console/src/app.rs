@@ -19,6 +19,7 @@ use crate::aside::Aside;
 use crate::audit::Audit;
 use crate::connection::place::{Place, User};
 use crate::connection::Link;
+use crate::endings::Endings;
 use crate::failure::Failure;
 use crate::history::History;
 use crate::metrics::Metrics;
@@ -35,6 +36,7 @@ pub struct App {
     pub port: u16,
     pub sessions: Sessions,
     pub trends: Trends,
+    pub endings: Endings,
     pub audit: Audit,
     pub aside: Aside,
     pub history: Option<History>,
@@ -64,6 +66,7 @@ impl App {
             metrics: Metrics::new(user),
             port,
             trends: Trends::default(),
+            endings: Endings::default(),
             audit,
             aside,
             history,

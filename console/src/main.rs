@@ -7,7 +7,7 @@
 //! | `pages` | a file for each page |
 //! | `actions` | makes commands of what a user wants done |
 //! | `live` | sends open pages what has changed |
-//! | `known_boards`, `recent`, `history` | the boards of a server; the last quarter of an hour of one; a day of all |
+//! | `known_boards`, `recent`, `endings`, `history` | the boards of a server; the last quarter of an hour of one, also by the names of jobs; a day of all |
 //! | `alike`, `preview`, `payload` | failures that are the same; the beginnings of payloads; fields in payloads |
 //! | `grammar`, `filters`, `query`, `names`, `format` | what people type to find jobs; which jobs are meant; addresses and forms; names; values as pages show them |
 //! | `audit`, `aside` | what was done through the console; failures that were set aside |
@@ -26,6 +26,7 @@ mod audit;
 mod chart;
 mod connection;
 mod course;
+mod endings;
 mod failure;
 mod filters;
 mod format;

@@ -1,70 +1,47 @@
-//! The types of jobs, by name: a sample of the newest jobs says how many failed, how long they waited and ran.
-//! The server counts what is done by queue, not by name; the page says so.
+//! The types of jobs, by name: how many are done and fail a minute, how long they wait and run. The server counts
+//! by queue, not by name: `endings` counts what has ended while somebody looks.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join, try_join3};
 use maud::{html, Markup};
 
 use super::board::ROWS;
+use super::boards::per_minute;
 use super::{Part, View};
 use crate::app::RequestContext;
+use crate::chart::{Chart, Line};
 use crate::connection::board_command;
 use crate::connection::reply::{int, page, Record};
+use crate::endings::{Ending, Read, Summary, Tally, MINUTE};
 use crate::failure::Failure;
-use crate::format::{count_link, jobs_address, name, now, number, span};
+use crate::format::{board_address, count_link, jobs_address, name, now, number, soon, span};
 use crate::names::shown;
 
-/// Jobs of each state that are looked at.
+/// Jobs that are ready or running and are looked at, the newest of each state.
 const LOOK: usize = 500;
 
-/// ms.
-const MINUTE: i64 = 60_000;
+/// Jobs that have ended and are read in one look at a state, page by page.
+const ENDED: usize = 1000;
+const PAGES: usize = 3;
 
-const FIELDS: [&str; 7] = ["name", "posted", "due", "claimed", "ended", "attempt", "state"];
+const FIELDS: [&str; 7] = ["id", "name", "posted", "due", "claimed", "ended", "attempt"];
 
-/// What the sample has of the jobs in one state.
-#[derive(Debug, PartialEq)]
-struct Cover {
-    state: &'static str,
-    jobs: usize,
-    /// When it begins, unless it has all of them.
-    since: Option<i64>,
+/// A board that keeps its done jobs for less than this shows few of them, ms.
+const KEPT: i64 = 10_000;
+
+/// Jobs of one state by name, and whether these are all.
+struct Sample {
+    names: HashMap<Vec<u8>, i64>,
+    whole: bool,
 }
 
-impl Cover {
-    fn of(state: &'static str, rows: &[Record], is_whole: bool) -> Self {
-        let field = match state {
-            "complete" | "failed" => "ended",
-            "claimed" => "claimed",
-            _ => "posted",
-        };
-        let oldest = rows.iter().map(|row| row.int(field)).min();
-        Self { state, jobs: rows.len(), since: oldest.filter(|_| !is_whole) }
-    }
-
-    fn draw(&self) -> Markup {
-        let state = crate::format::word(self.state);
-        html! {
-            @match self.since {
-                None => { "all " (number(self.jobs as i64)) " " (state) },
-                Some(since) => { (number(self.jobs as i64)) " " (state) " since " (crate::format::at(since)) },
-            }
-        }
-    }
-}
-
-#[derive(Default)]
+/// One type of job.
 struct Type {
-    done: i64,
-    failed: i64,
-    running: i64,
     ready: i64,
-    waits: Vec<i64>,
-    runs: Vec<i64>,
-    /// When the complete ones ended.
-    ended: Vec<i64>,
-    /// All jobs of this name, whatever their state.
+    running: i64,
+    ended: Tally,
+    /// All jobs of this name that the board keeps, whatever their state.
     all: Option<i64>,
 }
 
@@ -81,40 +58,54 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
 }
 
 async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
-    let mut types: BTreeMap<Vec<u8>, Type> = BTreeMap::new();
-    // Of done jobs, the end of the oldest one in a sample that is not whole.
-    let mut from = 0;
-    let mut covered = Vec::new();
-    for state in ["complete", "failed", "claimed", "ready"] {
-        let mut command = board_command("LIST", board);
-        command.arg("STATE").arg(state).arg("REV").arg("COUNT").arg(LOOK);
-        command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
-        let (next, rows) = page(cx.ask_shared(board, command).await?);
-        let cover = Cover::of(state, &rows, next.is_none());
-        if state == "complete" {
-            from = cover.since.unwrap_or(0);
-        }
-        covered.push(cover);
-        for row in rows {
-            types.entry(row.bytes("name")).or_default().add(state, &row);
-        }
+    let key = (cx.session.user.clone(), board.to_vec());
+    let (from_done, from_failed) = cx.app.endings.from(&key);
+    let (done, failed, counted) = try_join3(
+        ended(cx, board, "complete", from_done),
+        ended(cx, board, "failed", from_failed),
+        completed(cx, board),
+    )
+    .await?;
+    let at = now();
+    let seen = cx.app.endings.note(key, at, done, failed, counted.unwrap_or(0));
+    let (ready, running) = try_join(sample(cx, board, "ready"), sample(cx, board, "claimed")).await?;
+    // What ended before the last 15 minutes has a line as well, so that its jobs are found here.
+    let (older, broken) = try_join(sample(cx, board, "complete"), sample(cx, board, "failed")).await?;
+    let mut types: HashMap<Vec<u8>, Type> = HashMap::new();
+    let named = |word: Vec<u8>, types: &mut HashMap<Vec<u8>, Type>, set: &dyn Fn(&mut Type)| {
+        set(types.entry(word).or_insert_with(|| Type {
+            ready: 0,
+            running: 0,
+            ended: Tally::default(),
+            all: None,
+        }));
+    };
+    for (word, count) in &ready.names {
+        named(word.clone(), &mut types, &|one| one.ready = *count);
+    }
+    for (word, count) in &running.names {
+        named(word.clone(), &mut types, &|one| one.running = *count);
+    }
+    for word in older.names.keys().chain(broken.names.keys()) {
+        named(word.clone(), &mut types, &|_| {});
+    }
+    for (word, tally) in &seen.types {
+        named(word.clone(), &mut types, &|one| one.ended = tally.clone());
     }
     let mut types: Vec<(Vec<u8>, Type)> = types.into_iter().collect();
-    types.sort_by_key(|(_, one)| std::cmp::Reverse(one.done + one.failed + one.running + one.ready));
+    let weight = |one: &Type| (one.ended.done + one.ended.failed, one.running + one.ready);
+    types.sort_by(|(word, one), (other, two)| weight(two).cmp(&weight(one)).then(word.cmp(other)));
+    let found = types.len();
     types.truncate(ROWS);
     let counts = join_all(types.iter().map(|(word, _)| all(cx, board, word))).await;
     for ((_, one), count) in types.iter_mut().zip(counts) {
         one.all = count?;
     }
+    let kept = kept(cx, board).await?;
     Ok(html! {
-        p.note {
-            "A sample: the newest " (number(LOOK as i64)) " jobs in each of the states done, failed, running and ready. It covers "
-            @for (number, cover) in covered.iter().enumerate() { @if number > 0 { "; " } (cover.draw()) }
-            ". "
-            "The column \u{201c}all jobs\u{201d} counts every job of the type that the board keeps. "
-            "The server counts what was done by queue: see Statistics. It keeps done jobs for " code { "retain-complete" } "."
-        }
-        @if types.is_empty() { p { "There is no job." } } @else {
+        (reach(board, &seen, at, counted, kept))
+        @if found > ROWS { p.note { "The " (ROWS) " busiest of " (number(found as i64)) "." } }
+        @if types.is_empty() { p { "No job is ready or running, and none was seen to end." } } @else {
             div.wide {
                 table.stacked {
                     caption.unseen { "Types of jobs" }
@@ -124,20 +115,118 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
                             @for head in HEADS { th.number scope="col" { (head) } }
                         }
                     }
-                    tbody { @for (word, one) in &mut types { (table_row(board, word, one, from)) } }
+                    tbody {
+                        @for (word, one) in &types { (table_row(board, word, one, &seen, at, (ready.whole, running.whole))) }
+                    }
                 }
             }
         }
     })
 }
 
-const HEADS: [&str; 10] = [
+/// What the numbers are about, and what they miss.
+fn reach(board: &[u8], seen: &Summary, at: i64, counted: Option<i64>, kept: Option<i64>) -> Markup {
+    let (since, before, these) = seen.done;
+    let done = counted.map(|counted| counted - before).filter(|done| *done > these);
+    html! {
+        p.note {
+            "Done and failed jobs, and their times, are those of the last 15 minutes"
+            @if seen.covered.0.max(seen.covered.1) >= MINUTE {
+                ", as far as they were seen here: done jobs of " (span(seen.covered.0)) ", failed ones of " (span(seen.covered.1))
+            }
+            ". A failed try that another one follows is not counted. Of ready and running jobs the newest " (number(LOOK as i64))
+            " are looked at; all jobs are those that the board keeps."
+        }
+        @if let Some(done) = done.filter(|_| at - since > 2000) {
+            p.refused #unseen {
+                "Of " (number(done)) " jobs done since " (soon(since)) " " (number(these)) " were seen. "
+                @match kept {
+                    Some(kept) if (0..KEPT).contains(&kept) => {
+                        "The server keeps done jobs without a result for " code { "retain-complete" } ", here " (span(kept))
+                        ": with 10 s or more all of them are seen. "
+                        a href=(board_address("/settings", board)) { "Settings" }
+                    },
+                    _ => "They end faster than the console reads them, or somebody deletes them.",
+                }
+            }
+        }
+    }
+}
+
+/// The jobs that have ended so since then, the newest first: so many at most.
+async fn ended(cx: &RequestContext, board: &[u8], state: &str, from: Option<i64>) -> Result<Read, Failure> {
+    let from = from.map_or_else(|| "-15m".to_owned(), |at| at.to_string());
+    let (mut rows, mut cursor) = (Vec::new(), b"0".to_vec());
+    for _ in 0..PAGES {
+        let mut command = board_command("LIST", board);
+        command.arg("STATE").arg(state).arg("ENDED").arg(&from).arg("+").arg("REV");
+        command.arg("CURSOR").arg(&cursor).arg("COUNT").arg(ENDED);
+        command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
+        let (next, found) = page(cx.ask_shared(board, command).await?);
+        rows.extend(found.iter().map(ending));
+        match next {
+            Some(next) => cursor = next,
+            None => return Ok(Read { rows, whole: true }),
+        }
+    }
+    Ok(Read { rows, whole: false })
+}
+
+fn ending(row: &Record) -> Ending {
+    let (claimed, ended) = (row.maybe_int("claimed"), row.int("ended"));
+    let first = claimed.filter(|_| row.int("attempt") == 1);
+    Ending {
+        id: row.bytes("id"),
+        name: row.bytes("name"),
+        ended,
+        wait: first.map(|at| (at - row.maybe_int("due").unwrap_or(row.int("posted"))).max(0)),
+        run: claimed.map(|at| (ended - at).max(0)),
+    }
+}
+
+/// How many jobs the server has counted as done today, for those who may ask.
+async fn completed(cx: &RequestContext, board: &[u8]) -> Result<Option<i64>, Failure> {
+    match cx.ask_shared(board, board_command("STATS", board)).await {
+        Ok(reply) => Ok(Record::read(reply).map(|stats| stats.int("completed"))),
+        Err(Failure::NotAllowed(_)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// How long the board keeps done jobs without a result, ms, for those who may ask.
+async fn kept(cx: &RequestContext, board: &[u8]) -> Result<Option<i64>, Failure> {
+    let mut command = board_command("SETTINGS GET", board);
+    command.arg("retain-complete");
+    match cx.ask_shared(board, command).await {
+        Ok(reply) => {
+            let setting = Record::read(reply).unwrap_or_default();
+            Ok(setting.list("retain-complete").first().and_then(int))
+        }
+        Err(Failure::NotAllowed(_)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+async fn sample(cx: &RequestContext, board: &[u8], state: &str) -> Result<Sample, Failure> {
+    let mut command = board_command("LIST", board);
+    command.arg("STATE").arg(state).arg("REV").arg("COUNT").arg(LOOK).arg("FIELDS").arg(1).arg("name");
+    let (next, rows) = page(cx.ask_shared(board, command).await?);
+    let mut names: HashMap<Vec<u8>, i64> = HashMap::new();
+    for row in rows {
+        *names.entry(row.bytes("name")).or_default() += 1;
+    }
+    Ok(Sample { names, whole: next.is_none() })
+}
+
+const HEADS: [&str; 12] = [
     "all jobs",
     "ready",
     "running",
     "done",
     "failed",
+    "failed %",
     "done a minute",
+    "15 minutes",
     "wait 50 %",
     "wait 95 %",
     "run 50 %",
@@ -154,61 +243,57 @@ async fn all(cx: &RequestContext, board: &[u8], word: &[u8]) -> Result<Option<i6
     Ok(int(&cx.ask_shared(board, command).await?))
 }
 
-impl Type {
-    fn add(&mut self, state: &str, row: &Record) {
-        match state {
-            "complete" => self.done += 1,
-            "failed" => self.failed += 1,
-            "claimed" => self.running += 1,
-            _ => self.ready += 1,
-        }
-        if let Some(claimed) = row.maybe_int("claimed").filter(|_| row.int("attempt") == 1) {
-            self.waits.push((claimed - row.maybe_int("due").unwrap_or(row.int("posted"))).max(0));
-        }
-        if let (Some(ended), Some(claimed)) = (row.maybe_int("ended"), row.maybe_int("claimed")) {
-            self.runs.push((ended - claimed).max(0));
-            if state == "complete" {
-                self.ended.push(ended);
-            }
-        }
-    }
-
-    /// Jobs done in the last minute. When the sample begins later than that, as many as in its own time.
-    fn pace(&self, from: i64, now: i64) -> Option<f64> {
-        let from = from.max(now - MINUTE);
-        let done = self.ended.iter().filter(|ended| **ended >= from).count();
-        (!self.ended.is_empty() && now > from).then(|| done as f64 * MINUTE as f64 / (now - from) as f64)
-    }
+/// So many in so long, a minute; of less than ten seconds nothing is said.
+fn pace(count: i64, covered: i64) -> Option<f64> {
+    (covered >= 10_000).then(|| count as f64 * MINUTE as f64 / covered as f64)
 }
 
-/// So many percent of the values are no larger.
-fn percentile(values: &mut [i64], percent: usize) -> Option<i64> {
-    values.sort_unstable();
-    values.get((values.len() * percent).div_ceil(100).checked_sub(1)?).copied()
+/// The share of the jobs that ended and failed, when both counts are about the same time.
+fn share(one: &Tally, covered: (i64, i64)) -> Option<String> {
+    let (done, failed) =
+        (pace(one.done, covered.0).unwrap_or(0.0), pace(one.failed, covered.1).unwrap_or(0.0));
+    let both = done + failed;
+    (both > 0.0).then(|| match failed / both * 100.0 {
+        share if share > 0.0 && share < 0.95 => format!("{share:.1} %"),
+        share => format!("{share:.0} %"),
+    })
 }
 
-fn table_row(board: &[u8], word: &[u8], one: &mut Type, from: i64) -> Markup {
-    let time = |values: &mut [i64], percent| percentile(values, percent).map_or("–".into(), span);
-    let named = |state: &'static str, count| match word {
+fn table_row(
+    board: &[u8],
+    word: &[u8],
+    one: &Type,
+    seen: &Summary,
+    at: i64,
+    (all_ready, all_running): (bool, bool),
+) -> Markup {
+    let time = |ms: Option<i64>| ms.map_or("–".into(), span);
+    let named = |fields: &[(&str, &[u8])], count| match word {
+        [] if count == 0 => html! { span.faint.none { "0" } },
         [] => html! { (number(count)) },
-        _ => count_link(count, board, &[("state", state.as_bytes()), ("name", word)]),
+        _ => count_link(count, board, &[fields, &[("name", word)]].concat()),
     };
-    let pace = super::boards::per_minute(one.pace(from, now()));
+    let sampled = |state: &'static str, count: i64, whole: bool| {
+        html! { @if !whole { "≥ " } (named(&[("state", state.as_bytes())], count)) }
+    };
+    let ended = &one.ended;
     let all = match one.all {
         Some(count) => count_link(count, board, &[("name", word)]),
         None => html! { "–" },
     };
     let cells = [
         all,
-        named("ready", one.ready),
-        named("claimed", one.running),
-        named("complete", one.done),
-        named("failed", one.failed),
-        html! { (pace) },
-        html! { (time(&mut one.waits, 50)) },
-        html! { (time(&mut one.waits, 95)) },
-        html! { (time(&mut one.runs, 50)) },
-        html! { (time(&mut one.runs, 95)) },
+        sampled("ready", one.ready, all_ready),
+        sampled("claimed", one.running, all_running),
+        html! { @if ended.done == 0 { span.faint.none { "0" } } @else { (number(ended.done)) } },
+        named(&[("state", b"failed"), ("since", b"15m")], ended.failed),
+        html! { (share(ended, seen.covered).unwrap_or("–".into())) },
+        html! { (per_minute(pace(ended.done, seen.covered.0))) },
+        course(ended, at),
+        html! { (time(ended.wait.percentile(50))) },
+        html! { (time(ended.wait.percentile(95))) },
+        html! { (time(ended.run.percentile(50))) },
+        html! { (time(ended.run.percentile(95))) },
     ];
     html! {
         tr {
@@ -221,24 +306,33 @@ fn table_row(board: &[u8], word: &[u8], one: &mut Type, from: i64) -> Markup {
     }
 }
 
+/// Done and failed, minute by minute.
+fn course(one: &Tally, at: i64) -> Markup {
+    let first = at.div_euclid(MINUTE) + 1 - one.course.len() as i64;
+    let line = |label, value: fn(&(i64, i64)) -> i64| {
+        let point = |(minute, counts)| ((first + minute as i64) * MINUTE, Some(value(counts) as f64));
+        Line { label, points: one.course.iter().enumerate().map(point).collect() }
+    };
+    let lines = vec![line("done", |counts| counts.0), line("failed", |counts| counts.1)];
+    html! { @if !one.course.is_empty() { (Chart { title: "Done and failed a minute", lines, ms: false }.spark()) } }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_pace_is_that_of_the_last_minute_or_of_a_shorter_sample() {
-        let one = Type { ended: vec![100_000, 150_000, 160_000], ..Type::default() };
-        assert_eq!(one.pace(0, 160_000), Some(3.0));
-        assert_eq!(one.pace(0, 200_000), Some(2.0));
-        assert_eq!(one.pace(150_000, 170_000), Some(6.0));
-        assert_eq!(one.pace(0, 900_000), Some(0.0));
-        assert_eq!(Type::default().pace(0, 900_000), None);
-    }
-
-    #[test]
-    fn percentiles_are_values() {
-        assert_eq!(percentile(&mut [], 50), None);
-        assert_eq!(percentile(&mut [7], 95), Some(7));
-        assert_eq!([50, 95].map(|percent| percentile(&mut [4, 1, 3, 2], percent)), [Some(2), Some(4)]);
+    fn shares_are_of_paces() {
+        let one = |done, failed| Tally { done, failed, ..Tally::default() };
+        let shares = [
+            (one(90, 10), (60_000, 60_000)),
+            (one(10, 10), (60_000, 600_000)),
+            (one(999, 1), (60_000, 60_000)),
+        ]
+        .map(|(one, covered)| share(&one, covered).unwrap());
+        assert_eq!(shares, ["10 %", "9 %", "0.1 %"]);
+        assert_eq!(share(&one(0, 0), (60_000, 60_000)), None);
+        assert_eq!(pace(30, 900_000), Some(2.0));
+        assert_eq!(pace(30, 9_000), None);
     }
 }
