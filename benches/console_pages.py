@@ -35,6 +35,7 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "Job that failed": ("/job", {"id": "broken-7"}),
     "Queues": ("/queues", {}),
     "Queues, most ready first": ("/queues", {"sort": "ready"}),
+    "Queues without a worker": ("/queues", {"only": "unserved"}),
     "Workers": ("/workers", {}),
     "Types": ("/types", {}),
     "Limits and groups": ("/limits", {}),

@@ -47,7 +47,7 @@ impl Chart {
                         text.tick x=(LEFT - 6.0) y=(round(y(value) + 4.0)) text-anchor="end" { (self.tick(value)) }
                     }
                     @if last >= first {
-                        text.tick x=(LEFT) y=(HEIGHT - 6.0) data-at=[is_time(first, last).then_some(first)] { (self.at(first, last, first)) }
+                        @if last > first { text.tick x=(LEFT) y=(HEIGHT - 6.0) data-at=[is_time(first, last).then_some(first)] { (self.at(first, last, first)) } }
                         text.tick x=(WIDTH - RIGHT) y=(HEIGHT - 6.0) text-anchor="end" data-at=[is_time(first, last).then_some(last)] { (self.at(first, last, last)) }
                     }
                     @for (number, line) in self.lines.iter().enumerate() {

@@ -108,14 +108,16 @@ pub fn number(value: i64) -> String {
     text
 }
 
-/// Events a second.
+/// How many in a time, given how many a second: so that slow things have a number as well.
 pub fn rate(per_second: f64) -> String {
-    if per_second == 0.0 {
-        "0/s".into()
-    } else if per_second < 10.0 {
-        format!("{per_second:.2}/s")
+    if per_second >= 9.95 {
+        format!("{}/s", number(per_second.round() as i64))
+    } else if per_second >= 0.995 {
+        format!("{per_second:.1}/s")
+    } else if per_second > 0.0 {
+        format!("{:.0}/min", (per_second * 60.0).max(1.0))
     } else {
-        format!("{per_second:.0}/s")
+        "0".into()
     }
 }
 
@@ -179,7 +181,7 @@ pub fn jobs_address(board: &[u8], filters: &[(&str, &[u8])]) -> String {
 /// A count that leads to the jobs counted; a plain 0.
 pub fn count_link(count: i64, board: &[u8], filters: &[(&str, &[u8])]) -> Markup {
     html! {
-        @if count == 0 { span.faint { "0" } }
+        @if count == 0 { span.faint.none { "0" } }
         @else { a href=(jobs_address(board, filters)) { (number(count)) } }
     }
 }
@@ -192,6 +194,12 @@ mod tests {
     fn durations_have_two_units() {
         let shown = [0, 999, 1500, 59_000, 61_000, 3_600_000, 90_061_000].map(span);
         assert_eq!(shown, ["0 ms", "999 ms", "1.5 s", "59 s", "1 min 1 s", "1 h", "1 d 1 h"]);
+    }
+
+    #[test]
+    fn slow_rates_are_by_the_minute() {
+        let shown = [0.0, 0.0167, 0.05, 0.5, 0.9833, 1.0, 5.77, 9.96, 23.4].map(rate);
+        assert_eq!(shown, ["0", "1/min", "3/min", "30/min", "59/min", "1.0/s", "5.8/s", "10/s", "23/s"]);
     }
 
     #[test]

@@ -27,16 +27,28 @@ pub async fn rows(
     words: &[&[u8]],
     which: &str,
 ) -> Result<(Option<Vec<u8>>, Vec<Record>), Failure> {
+    at_most(cx, board, verb, words, which, ROWS).await
+}
+
+/// The same with another number of rows.
+pub async fn at_most(
+    cx: &RequestContext,
+    board: &[u8],
+    verb: &str,
+    words: &[&[u8]],
+    which: &str,
+    most: usize,
+) -> Result<(Option<Vec<u8>>, Vec<Record>), Failure> {
     let mut cursor = cx.query.bytes(which).unwrap_or(b"0").to_vec();
     let mut rows = Vec::new();
     loop {
         let mut command = board_command(verb, board);
-        command.arg(words).arg("CURSOR").arg(&cursor).arg("COUNT").arg(ROWS - rows.len());
+        command.arg(words).arg("CURSOR").arg(&cursor).arg("COUNT").arg(most - rows.len());
         let (next, found) = page(cx.ask_shared(board, command).await?);
         rows.extend(found);
         match next {
             // The server ends a page early when it has many bytes.
-            Some(next) if rows.len() < ROWS => cursor = next,
+            Some(next) if rows.len() < most => cursor = next,
             next => return Ok((next, rows)),
         }
     }
@@ -65,7 +77,7 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
         join(super::recent::draw(cx, &board, None, &info), attention::of(cx, &board, &info)).await;
     let needs = html! { h2 { "What needs you" } (attention::draw(cx, &[(&board, needs?)], false)) };
     let mut parts = vec![
-        Part { id: "overview", body: overview(&board, &info) },
+        Part { id: "overview", body: overview(cx, &board, &info) },
         Part { id: "needs", body: needs },
         Part::new("pace", "The last 15 minutes", trend)?,
         Part::new("queues", "Queues", queues::some(cx, &board).await)?,
@@ -75,24 +87,25 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     if let Some(day) = super::recent::day(cx, &board) {
         parts.insert(3, Part { id: "day", body: html! { h2 { "The last day" } (day) } });
     }
-    let head = html! {
-        h1 { "Board " (name(&board)) }
-        @if cx.may_write() { (actions(&board)) }
-    };
+    let head = html! { h1 { "Board " (name(&board)) } };
     Ok(View { title: shown(&board), board: Some(board), place: "Board", head, parts })
 }
 
-fn actions(board: &[u8]) -> Markup {
+/// What may be done to the board as it is now.
+fn actions(board: &[u8], info: &Record) -> Markup {
     html! {
         p.actions {
             a.button href=(board_address("/post", board)) { "Post a job" }
-            a.button href=(address("/confirm", &[("b", board), ("verb", b"pause")])) { "Pause the board" }
-            a.button href=(address("/confirm", &[("b", board), ("verb", b"resume")])) { "Resume the board" }
+            @if info.int("paused") == 0 {
+                a.button href=(address("/confirm", &[("b", board), ("verb", b"pause")])) { "Pause the board" }
+            } @else {
+                a.button href=(address("/confirm", &[("b", board), ("verb", b"resume")])) { "Resume the board" }
+            }
         }
     }
 }
 
-fn overview(board: &[u8], info: &Record) -> Markup {
+fn overview(cx: &RequestContext, board: &[u8], info: &Record) -> Markup {
     html! {
         @if info.int("broken") == 1 {
             p.refused role="alert" { "This copy of the board is broken: a change of the replication stream was missing." }
@@ -143,6 +156,7 @@ fn overview(board: &[u8], info: &Record) -> Markup {
                 dt { "Revision" } dd { (number(info.int("revision"))) }
             }
         }
+        @if cx.may_write() { (actions(board, info)) }
     }
 }
 

@@ -208,7 +208,8 @@ fn table_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
 }
 
 pub fn progress(percent: f64) -> Markup {
-    html! { progress max="100" value=(percent) aria-label="progress" {} " " (percent) " %" }
+    // Rounded down: 100 % are for what is done.
+    html! { progress max="100" value=(percent) aria-label="progress" {} " " span.percent { (percent.floor()) " %" } }
 }
 
 /// The time that says most of a job in its state.

@@ -140,7 +140,8 @@ fn banner(frame: &Frame) -> Markup {
                     form.find action=(own("/find")) role="search" aria-label="Everything" {
                         (hidden("b", board))
                         input type="search" name="q" aria-label="Find a job by its id, or jobs by what they are" list="suggestions"
-                            data-suggest="1" autocomplete="off" placeholder="id, failed since 2h, kind:…" data-key="/";
+                            title="An id, a word, or a search: failed since 2h kind:IOError"
+                            data-suggest="1" autocomplete="off" placeholder="id or search" data-key="/";
                         button { "Find" }
                         datalist #suggestions {}
                     }

@@ -1,14 +1,17 @@
 //! Shared limits and groups: what each allows, uses and holds back.
 
+use std::collections::HashMap;
+
 use futures_util::future::join;
 use maud::{html, Markup};
 
+use super::attention::queue_rows;
 use super::board::{next_page, rows};
 use super::{Part, View};
 use crate::app::RequestContext;
-use crate::connection::reply::Record;
+use crate::connection::reply::{bytes, Record};
 use crate::failure::Failure;
-use crate::format::{count_link, name, number, paused, span, when, word};
+use crate::format::{count_link, jobs_address, name, number, paused, span, when, word};
 use crate::names::{address, shown};
 
 pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
@@ -23,12 +26,50 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     })
 }
 
-/// Why a limit gives nothing now, if it does not.
-fn held_back(row: &Record) -> Markup {
+/// The queues that name each limit, with ready jobs, and how many these are.
+#[derive(Default)]
+struct Waiting {
+    queues: Vec<Vec<u8>>,
+    ready: i64,
+}
+
+/// Queues whose jobs a link to what waits names.
+const LINKED: usize = 50;
+
+/// What waits behind each limit, as far as queues name limits for themselves.
+async fn waiting(cx: &RequestContext, board: &[u8]) -> HashMap<Vec<u8>, Waiting> {
+    let mut found: HashMap<Vec<u8>, Waiting> = HashMap::new();
+    let (rows, _) = queue_rows(cx, board).await.unwrap_or_default();
+    for row in rows.iter().filter(|row| row.int("ready") > 0) {
+        for limit in row.list("limits") {
+            let waiting = found.entry(bytes(&limit)).or_default();
+            waiting.ready += row.int("ready");
+            waiting.queues.push(row.bytes("queue"));
+        }
+    }
+    found
+}
+
+impl Waiting {
+    fn draw(&self, board: &[u8]) -> Markup {
+        let queues = self.queues.iter().map(|queue| ("queue", queue.as_slice()));
+        let filters: Vec<(&str, &[u8])> = std::iter::once(("state", &b"ready"[..])).chain(queues).collect();
+        let text =
+            html! { (number(self.ready)) @if self.ready == 1 { " ready job" } @else { " ready jobs" } };
+        html! {
+            @if self.queues.len() > LINKED { (text) } @else { a href=(jobs_address(board, &filters)) { (text) } }
+            ": "
+        }
+    }
+}
+
+/// What a limit that gives nothing now holds back, and why.
+fn held_back(board: &[u8], row: &Record, waiting: Option<&Waiting>) -> Markup {
     let full = row.int("concurrency") >= 0 && row.int("claimed") >= row.int("concurrency");
     let nothing = !full && row.int("paused") == 0;
     let debt = row.int("debt");
     html! {
+        @if let Some(waiting) = waiting.filter(|_| !nothing || row.int("dry") != 0) { (waiting.draw(board)) }
         @if row.int("paused") != 0 { (paused(row.int("paused"))) " " }
         @if full { span.badge.paused { "full" } " " }
         @match row.int("dry") {
@@ -36,7 +77,7 @@ fn held_back(row: &Record) -> Markup {
             -1 => { span.badge.paused { "no permits" } ", and none will come" },
             at => { span.badge.paused { "no permits" } " until " (when(at)) },
         }
-        @if debt > 0 { ", debt " (number(debt)) }
+        @if debt > 0 { ", owes " (number(debt)) @if debt == 1 { " permit" } @else { " permits" } }
     }
 }
 
@@ -114,6 +155,7 @@ fn limit_actions(board: &[u8], row: &Record) -> Markup {
 
 pub async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let (next, rows) = rows(cx, board, "LIMITS", &[], "limits").await?;
+    let waiting = if rows.is_empty() { HashMap::new() } else { waiting(cx, board).await };
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
             div.wide {
@@ -135,7 +177,7 @@ pub async fn limits(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure
                                 td.number data-label="running" { (number(row.int("claimed"))) }
                                 td.number data-label="concurrency" { @if row.int("concurrency") < 0 { "any" } @else { (number(row.int("concurrency"))) } }
                                 td.number data-label="rate" { (permits(row)) }
-                                td data-label="holds back" { (held_back(row)) }
+                                td data-label="holds back" { (held_back(board, row, waiting.get(&row.bytes("limit")))) }
                                 @if cx.may_write() {
                                     td.actions { (limit_actions(board, row)) }
                                 }

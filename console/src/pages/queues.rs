@@ -2,7 +2,8 @@
 
 use maud::{html, Markup};
 
-use super::board::rows;
+use super::attention::{queue_rows, Only};
+use super::board::{at_most, rows, ROWS};
 use super::boards::{age, drain};
 use super::layout::hidden;
 use super::{Part, View};
@@ -20,6 +21,9 @@ const ORDERS: [(&str, &str); 4] = [
     ("oldest", "oldest ready job"),
 ];
 
+/// Queues on the board's own page.
+const SOME: usize = 20;
+
 const HEADS: [&str; 5] = ["concurrency", "oldest", "in", "out", "empties in"];
 
 pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
@@ -36,10 +40,20 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
                     @for (field, text) in ORDERS { option value=(field) selected[cx.query.text("sort") == Some(field)] { (text) } }
                 }
             }
+            label {
+                "Only "
+                select name="only" {
+                    option value="" { "–" }
+                    @for (word, text, _) in Only::ALL { option value=(word) selected[cx.query.text("only") == Some(word)] { (text) } }
+                }
+            }
             button { "Show" }
         }
     };
-    let body = listed(cx, &board).await;
+    let body = match cx.query.text("only").and_then(Only::named) {
+        Some(only) => those(cx, &board, only).await,
+        None => listed(cx, &board).await,
+    };
     Ok(View {
         title: format!("Queues of {}", shown(&board)),
         head,
@@ -72,12 +86,37 @@ async fn listed(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     })
 }
 
-/// The first queues, on the board's own page.
+/// Those that need a person for one reason, among the queues in which the first page looks for them.
+async fn those(cx: &RequestContext, board: &[u8], only: Only) -> Result<Markup, Failure> {
+    let text = cx.query.text("name").unwrap_or_default().to_lowercase();
+    let (mut rows, whole) = queue_rows(cx, board).await?;
+    let looked = rows.len();
+    rows.retain(|row| only.takes(row) && shown(&row.bytes("queue")).to_lowercase().contains(&text));
+    match cx.query.text("sort").filter(|sort| ORDERS.iter().any(|(field, _)| field == sort)) {
+        Some(field) => rows.sort_by_key(|row| std::cmp::Reverse(row.int(field))),
+        None => rows.sort_by_key(|row| row.bytes("queue")),
+    }
+    let count = rows.len();
+    rows.truncate(ROWS);
+    Ok(html! {
+        p {
+            (number(count as i64)) @if count == 1 { " queue" } @else { " queues" }
+            @if count > ROWS { ", of which these are the first " (ROWS) }
+            @if !whole { ", among " (number(looked as i64)) ": the first by name and those with most ready jobs" }
+            "."
+        }
+        (table(cx, board, &rows))
+    })
+}
+
+/// The queues with most ready jobs, on the board's own page.
 pub async fn some(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
-    let (next, rows) = rows(cx, board, "QUEUES", &[], "queues").await?;
+    let (next, rows) = at_most(cx, board, "QUEUES", &[b"BY", b"ready"], "queues", SOME).await?;
     Ok(html! {
         (table(cx, board, &rows))
-        @if next.is_some() { p { a href=(board_address("/queues", board)) { "All queues" } } }
+        @if next.is_some() {
+            p { "Those with most ready jobs. " a href=(board_address("/queues", board)) { "All queues" } }
+        }
     })
 }
 

@@ -158,7 +158,7 @@ async fn runs(cx: &RequestContext, board: &[u8], id: &[u8], last: i64) -> Result
         div.wide {
             table.stacked {
                 caption.unseen { "Past runs, newest first" }
-                thead { tr { @for head in ["Run", "State", "For", "Took", "Failure"] { th scope="col" { (head) } } } }
+                thead { tr { @for head in ["Run", "State", "Due", "Took", "Failure"] { th scope="col" { (head) } } } }
                 tbody {
                     @for (id, row) in ids.iter().zip(found.into_iter().map(Record::read)) {
                         tr {
@@ -167,7 +167,7 @@ async fn runs(cx: &RequestContext, board: &[u8], id: &[u8], last: i64) -> Result
                                 None => { td data-label="State" { span.faint { "no longer kept" } } td {} td {} td {} },
                                 Some(row) => {
                                     td data-label="State" { (state(&row.text("state"))) }
-                                    td data-label="For" { (soon(row.int("intended"))) }
+                                    td data-label="Due" { (soon(row.int("intended"))) }
                                     td data-label="Took" { @if row.has("ended") && row.has("claimed") { (span((row.int("ended") - row.int("claimed")).max(0))) } }
                                     td data-label="Failure" { @if row.has("kind") { b { (name(&row.bytes("kind"))) } ": " (short(&row.bytes("message"), 120)) } }
                                 },

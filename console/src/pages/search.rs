@@ -6,6 +6,7 @@ use maud::{html, Markup};
 use super::{answer, Part, View};
 use crate::app::RequestContext;
 use crate::connection::board_command;
+use crate::connection::reply::page as rows_of;
 use crate::failure::Failure;
 use crate::filters::Filters;
 use crate::format::{jobs_address, name, number};
@@ -40,7 +41,7 @@ async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
     }
     let terms = grammar::read(&String::from_utf8_lossy(wanted));
     let mut fields: Vec<(&'static str, Vec<u8>)> = Vec::new();
-    let (mut odd, mut unknown): (Vec<String>, Vec<Vec<u8>>) = (Vec::new(), Vec::new());
+    let (mut odd, mut unknown): (Vec<String>, Vec<(Vec<u8>, Option<usize>)>) = (Vec::new(), Vec::new());
     for term in &terms {
         match term {
             Term::Field("id", id) => {
@@ -57,7 +58,9 @@ async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
                     odd.push(format!(
                         "Nothing is called {word}: no id, name, tag, user, queue, kind of failure."
                     ));
-                    unknown.push(word.clone().into_bytes());
+                    let word = word.clone().into_bytes();
+                    let queues = queues(cx, &board, &word).await?;
+                    unknown.push((word, queues));
                 }
                 found => return Ok(Outcome::Lists(choice(board, word.as_bytes(), found, &fields))),
             },
@@ -70,7 +73,7 @@ async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
     }
     let body = html! {
         @for text in &odd { p { bdi { (shown(text.as_bytes())) } } }
-        @for word in &unknown { (deeper(&board, word)) }
+        @for (word, queues) in &unknown { (deeper(&board, word, *queues)) }
         (help())
     };
     Ok(Outcome::Lists(page(board, wanted, body)))
@@ -106,6 +109,23 @@ async fn meanings(
     Ok(found)
 }
 
+/// Queues of which at most so many are counted.
+const QUEUES: usize = 100;
+
+/// How many queues have this in their names; `None` for more than are counted.
+async fn queues(cx: &RequestContext, board: &[u8], word: &[u8]) -> Result<Option<usize>, Failure> {
+    let mut command = board_command("QUEUES", board);
+    command.arg("CONTAINS").arg(word).arg("COUNT").arg(QUEUES);
+    match cx.ask(board, command).await {
+        Ok(reply) => {
+            let (next, rows) = rows_of(reply);
+            Ok(next.is_none().then_some(rows.len()))
+        }
+        Err(Failure::NotAllowed(_) | Failure::Server(_)) => Ok(Some(0)),
+        Err(failure) => Err(failure),
+    }
+}
+
 /// A word that means several things, or one.
 fn choice(
     board: Vec<u8>,
@@ -114,25 +134,48 @@ fn choice(
     others: &[(&'static str, Vec<u8>)],
 ) -> View {
     let body = html! {
-        p { "There is no job with this id." }
+        p { "No job has this id, but:" }
         ul {
             @for (field, count) in found {
                 @let all: Vec<(&str, &[u8])> = others.iter().map(|(field, value)| (*field, value.as_slice())).chain([(*field, word)]).collect();
-                li { a href=(jobs_address(&board, &all)) { (number(*count)) " with this " (field) } }
+                li {
+                    a href=(jobs_address(&board, &all)) {
+                        (number(*count)) @if *count == 1 { " job" } @else { " jobs" } " with the " (what(field)) " " (name(word))
+                    }
+                }
             }
         }
     };
     page(board, word, body)
 }
 
+/// What a field is called in a sentence.
+fn what(field: &str) -> &str {
+    match field {
+        "kind" => "kind of failure",
+        other => other,
+    }
+}
+
 /// Searches that look at each job, and so are not made unasked.
-fn deeper(board: &[u8], word: &[u8]) -> Markup {
+fn deeper(board: &[u8], word: &[u8], queues: Option<usize>) -> Markup {
     let link = |fields: &[(&str, &[u8])], text: &str| {
         html! { li { a href=(jobs_address(board, fields)) { (text) } } }
     };
     html! {
         p { "Look for " (name(word)) " in" }
         ul {
+            @if queues != Some(0) {
+                li {
+                    a href=(address("/queues", &[("b", board), ("name", word)])) {
+                        @match queues {
+                            Some(1) => "1 queue whose name contains it",
+                            Some(count) => { (count) " queues whose names contain it" },
+                            None => { "More than " (QUEUES) " queues whose names contain it" },
+                        }
+                    }
+                }
+            }
             (link(&[("prefix", word)], "the beginnings of ids"))
             (link(&[("state", b"failed"), ("message", word)], "the messages of failed jobs"))
             (link(&[("text", word)], "payloads"))

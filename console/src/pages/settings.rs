@@ -67,7 +67,7 @@ async fn view(cx: &RequestContext) -> Result<View, Failure> {
                 label { (field) " " input name=(field) value=(shown(cx.query.bytes(field).unwrap_or_default())); }
             }
             button { "Show" }
-            span.faint { "A group needs its queue; * is all groups without settings of their own." }
+            span.faint { "A group needs its queue; * is all groups without settings of their own. Times are ms, or have units: 30s, 2h." }
         }
     };
     let body = html! {

@@ -248,6 +248,8 @@ def test_work_can_be_stopped(page: Page, writing: Console, board: Board):
 def test_pausing_and_resuming_board_queue_and_group(page: Page, writing: Console, board: Board):
     board.post(queue="q", group="g")
     page.goto(writing.at("/board", b=board.key))
+    # Only what can be done now is offered.
+    expect(page.get_by_role("link", name="Resume the board")).to_have_count(0)
     page.get_by_role("link", name="Pause the board").click()
     expect(page.locator("#fits")).to_have_text("1 ready")
     page.get_by_label("for this many seconds").fill("900")
@@ -255,6 +257,7 @@ def test_pausing_and_resuming_board_queue_and_group(page: Page, writing: Console
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#overview")).to_contain_text("paused until 20")
     assert board.claim("w1", queues=["q"]) == []
+    expect(page.get_by_role("link", name="Pause the board")).to_have_count(0)
     page.get_by_role("link", name="Resume the board").click()
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("#overview")).to_contain_text("Not paused")
@@ -282,7 +285,7 @@ def test_a_limit_that_owes_is_paused_and_resumed(page: Page, writing: Console, b
     page.goto(writing.at("/limits", b=board.key))
     tokens = row(page, "tokens", "#limits")
     expect(tokens).to_contain_text("no permits until 20")
-    expect(tokens).to_contain_text("debt 50")
+    expect(tokens).to_contain_text("owes 50 permits")
     page.locator("#limits").get_by_role("link", name="pause").click()
     expect(page.locator("#command")).to_contain_text(f"JOB.PAUSE {board.key} LIMIT tokens")
     assert not board.limits()["tokens"].get("paused")
@@ -316,6 +319,10 @@ def test_editing_settings(page: Page, writing: Console, board: Board):
     page.get_by_label("Reset lease").click()
     page.get_by_role("button", name="Change settings").click()
     assert board.settings("lease", queue="q")["lease"] == [30000, "default"]
+    page.get_by_label("lease", exact=True).fill("2h")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Change settings").click()
+    assert board.settings("lease", queue="q")["lease"] == [7_200_000, "queue"]
     page.get_by_label("lease", exact=True).fill("soon")
     page.get_by_role("button", name="Preview").click()
     page.get_by_role("button", name="Change settings").click()

@@ -73,7 +73,7 @@ def test_pauses_failures_and_bounds(page: Page, reading: Console, board: Board):
 
 def test_the_page_of_a_board_has_all_that_the_first_page_cuts(page: Page, reading: Console, board: Board):
     for number in range(9):
-        board.pause(queue=f"q{number}")
+        fail_some(board, 1, f"Error{number}")
     page.goto(reading.at("/", q=board.key))
     expect(needs(page)).to_have_count(8)
     expect(page.locator("#needs")).to_contain_text("1 more, on the pages of their boards.")
@@ -242,6 +242,41 @@ def test_a_queue_that_nobody_serves(page: Page, consoles, fresh_server):
     expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
 
 
+def test_many_queues_that_need_the_same_hide_nothing_else(page: Page, consoles, fresh_server):
+    """Three have a line each, the others share one that leads to them; also behind the first thousand."""
+    server: Server = fresh_server("clock", "manual")
+    board = server.board("jobs")
+    for number in range(1010):
+        board.post(queue=f"lost-{number:04}")
+    board.post_many(9, queue="z")
+    for number in range(6):
+        board.pause(queue=f"held-{number}")
+    server.clock.advance(60_000)
+    board.call("POST", "x", "ID", "gate", "AWAIT", 1, "approved")
+    fail_some(board, 2, "IOError", queue="default")
+    page.goto(consoles(server, "--write").at("/board", b="jobs"))
+    told = needs(page)
+    expect(told).to_have_count(10)
+    expect(told.nth(3)).to_have_text(re.compile("^3 further queues are paused, 0 ready Queues$"))
+    expect(told.nth(4)).to_contain_text("No worker takes jobs of the queue z: 9 ready, the oldest for 1 min")
+    further = told.nth(7)
+    expect(further).to_contain_text(re.compile("No worker takes jobs of (99|100)[0-9] further queues"))
+    expect(told.nth(8)).to_contain_text("1 job waits for the signal approved")
+    expect(told.nth(9)).to_contain_text("IOError")
+    further.get_by_role("link", name="Queues").click()
+    rows = page.locator("#queues tbody tr")
+    expect(rows).to_have_count(100)
+    expect(rows.filter(has_text="no worker")).to_have_count(100)
+    page.get_by_label("Sorted by").select_option("most ready")
+    page.get_by_role("button", name="Show").click()
+    expect(rows.first.locator("th")).to_have_text(re.compile(r"^z\s"))
+    page.get_by_label("Only").select_option("paused")
+    page.get_by_role("searchbox", name="Name").fill("HELD-4")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#queues > p")).to_contain_text("1 queue, among 1")
+    expect(rows).to_have_count(1)
+
+
 def test_the_pages_of_one_user_share_answers(reading: Console, page: Page, store: Server, board: Board):
     """Ten open pages ask the server no more than twice what one asks."""
 
@@ -306,6 +341,12 @@ def test_dead_jobs_wait_and_are_sent_back(page: Page, consoles, fresh_server):
     dead.get_by_role("link", name="Jobs", exact=True).click()
     page.locator("table.jobs tbody a").first.click()
     expect(page.locator("#record")).to_contain_text("mails, 1 attempts, until")
+    # Its attempts count anew in the dead queue.
+    expect(page.locator("#now .failure p").first).to_contain_text(
+        "It failed in the queue mails and moved here, w1, 20"
+    )
+    expect(page.locator("#now .failure p").first).to_contain_text("10 retries left.")
+    expect(page.locator("#history")).to_contain_text("An earlier attempt w1")
     expect(page.get_by_role("link", name="Send back")).to_be_visible()
     page.go_back()
     page.get_by_role("link", name="Send back").click()

@@ -214,6 +214,11 @@ def test_a_phone_shows_all_that_matters(browser: Browser, writing: Console, some
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, f"{path} is {wide} wide"
             assert page.locator(".banner").bounding_box()["height"] < 60, path
+        # A card of a queue has no line for states in which it has no job.
+        page.goto(writing.at("/queues", b=some.key))
+        card = page.locator("#queues tbody tr").filter(has_text="metered")
+        expect(card.locator("td[data-label=running]")).to_be_visible()
+        expect(card.locator("td[data-label=failed]")).to_be_hidden()
         page.goto(writing.at("/jobs", b=some.key))
         card = page.locator("tbody tr").filter(has_text="broken")
         for text in ["broken", "failed", "IOError", "default"]:

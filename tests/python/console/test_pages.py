@@ -107,9 +107,15 @@ def test_all_queues_workers_and_kinds_are_shown(page: Page, reading: Console, bo
         board.post(queue=name)
         board.claim_one(name, queues=[name])
     with store.configured(jobboard__max_reply=4096):
-        for path, part in [("/board", "queues"), ("/board", "kinds"), ("/workers", "workers")]:
+        for path, part in [("/queues", "queues"), ("/board", "kinds"), ("/workers", "workers")]:
             page.goto(reading.at(path, b=board.key))
             expect(page.locator(f"#{part} tbody tr")).to_have_count(len(names))
+        board.post_many(3, queue=names[33])
+        page.goto(reading.at("/board", b=board.key))
+        expect(page.locator("#queues tbody tr")).to_have_count(20)
+        expect(page.locator("#queues tbody th .name").first).to_have_attribute("title", names[33])
+        page.locator("#queues").get_by_role("link", name="All queues").click()
+        expect(page.locator("#queues tbody tr")).to_have_count(len(names))
 
 
 def test_what_has_the_focus_keeps_it(page: Page, reading: Console, board: Board):

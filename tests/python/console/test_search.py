@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from harness import Board, Server
 from playwright.sync_api import Page, expect
@@ -70,11 +72,11 @@ def test_the_form_asks_for_what_is_filled_in(page: Page, reading: Console, mixed
 
 
 FOUND = {
-    "sms": "65 with this name",
-    "even": "65 with this tag",
-    "q3": "26 with this queue",
-    "u2": "43 with this user",
-    "IOError": "1 with this kind",
+    "sms": "65 jobs with the name sms",
+    "even": "65 jobs with the tag even",
+    "q3": "26 jobs with the queue q3",
+    "u2": "43 jobs with the user u2",
+    "IOError": "1 job with the kind of failure IOError",
 }
 
 
@@ -88,11 +90,16 @@ def test_one_field_finds_ids_names_tags_users_and_queues(page: Page, reading: Co
         find.fill(word)
         find.press("Enter")
         expect(page.get_by_role("link", name=text)).to_have_count(1)
-    page.get_by_role("link", name="1 with this kind").click()
+    page.get_by_role("link", name="1 job with the kind of failure IOError").click()
     assert shown(page) == ["j005"]
     find.fill("nothing")
     find.press("Enter")
     expect(page.locator("#found")).to_contain_text("Nothing is called nothing")
+    expect(page.locator("#found").get_by_role("link", name=re.compile("queue"))).to_have_count(0)
+    find.fill("Q")
+    find.press("Enter")
+    page.get_by_role("link", name="5 queues whose names contain it").click()
+    expect(page.locator("#queues tbody tr")).to_have_count(5)
 
 
 SEARCHES = {

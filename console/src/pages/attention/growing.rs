@@ -171,7 +171,7 @@ pub async fn needs(
 /// How many failures of this sort 15 minutes have now.
 pub async fn pace_now(cx: &RequestContext, board: &[u8], alike: &Alike) -> Result<f64, Failure> {
     let (failed, whole) = failed(cx, board, "-15m", "+").await?;
-    let queues = super::queues::rows(cx, board).await?;
+    let (queues, _) = super::queues::rows(cx, board).await?;
     let dead = super::queues::dead(cx, board, &queues).await;
     let window = Window { failed, dead: dead_within(&dead, now() - WINDOW, i64::MAX), whole: (whole, true) };
     let key = (alike.kind.clone(), alike.pattern.clone());

@@ -10,7 +10,7 @@ use futures_util::future::join3;
 use maud::{html, Markup};
 
 pub use self::growing::pace_now;
-pub use self::queues::is_unserved;
+pub use self::queues::{is_unserved, rows as queue_rows, Only};
 use super::board::ROWS;
 use crate::app::RequestContext;
 use crate::connection::board_command;
@@ -90,7 +90,7 @@ pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<
 /// What their queues need, and the kinds of failure, for which dead queues count as well. The second is there
 /// also when the server refuses to list the queues.
 async fn of_queues(cx: &RequestContext, board: &[u8], info: &Record) -> (Found, Found) {
-    let rows = queues::rows(cx, board).await;
+    let rows = queues::rows(cx, board).await.map(|(rows, _)| rows);
     let dead = match &rows {
         Ok(rows) => queues::dead(cx, board, rows).await,
         Err(_) => Vec::new(),

@@ -1,5 +1,7 @@
 //! Queues that need a person: paused ones, those with ready jobs of which no worker takes any, and dead queues.
 
+use std::collections::HashSet;
+
 use futures_util::future::join_all;
 use maud::html;
 
@@ -11,8 +13,11 @@ use crate::failure::Failure;
 use crate::format::{jobs_address, name, number, span};
 use crate::names::address;
 
-/// Queues that are looked at.
+/// Queues that are looked at: so many by name, and where there are more, so many of those with most ready jobs.
 const QUEUES: usize = 1000;
+
+/// Queues of one sort that have a line each, those with most ready jobs; the others share one.
+const ALONE: usize = 3;
 
 /// A ready job may wait so long before a queue counts as unserved, ms.
 const UNSERVED: i64 = 10_000;
@@ -32,10 +37,19 @@ pub struct DeadQueue {
     pub whole: bool,
 }
 
-pub async fn rows(cx: &RequestContext, board: &[u8]) -> Result<Vec<Record>, Failure> {
+/// The queues that are looked at, and whether these are all of the board.
+pub async fn rows(cx: &RequestContext, board: &[u8]) -> Result<(Vec<Record>, bool), Failure> {
     let mut command = board_command("QUEUES", board);
     command.arg("COUNT").arg(QUEUES);
-    Ok(page(cx.ask_shared(board, command).await?).1)
+    let (next, mut rows) = page(cx.ask_shared(board, command).await?);
+    if next.is_some() {
+        let mut command = board_command("QUEUES", board);
+        command.arg("BY").arg("ready").arg("COUNT").arg(QUEUES);
+        let (_, fullest) = page(cx.ask_shared(board, command).await?);
+        let known: HashSet<Vec<u8>> = rows.iter().map(|row| row.bytes("queue")).collect();
+        rows.extend(fullest.into_iter().filter(|row| !known.contains(&row.bytes("queue"))));
+    }
+    Ok((rows, next.is_none()))
 }
 
 /// The dead jobs in the queues that others name as their dead queue. A queue that no other names any more may
@@ -73,6 +87,7 @@ async fn dead_jobs(cx: &RequestContext, board: &[u8], queue: Vec<u8>) -> Option<
 
 pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -> Vec<Need> {
     let mut needs = Vec::new();
+    let (mut paused, mut unserved) = (Alike::default(), Alike::default());
     for row in rows {
         let queue = row.bytes("queue");
         let ready = row.int("ready");
@@ -84,7 +99,7 @@ pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -
                 let to = address("/queues", &[("b", board), ("name", &queue)]);
                 let need = Need { weight: 1 << 40, text, to, link: "Queue", acts: Vec::new() };
                 let resume = [("b", board), ("verb", &b"resume"[..]), ("queue", &queue)];
-                needs.push(need.with_act("Resume", &queue, &resume));
+                paused.add(row, need.with_act("Resume", &queue, &resume));
             }
         } else if let Some(dead) = dead.filter(|_| is_idle(row)) {
             let count = dead.jobs.len() as i64;
@@ -106,10 +121,79 @@ pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -
             let text = html! {
                 "No worker takes jobs of the queue " (name(&queue)) ": " (number(ready)) " ready, the oldest for " (span(row.int("oldest")))
             };
-            needs.push(Need { weight: (1 << 30) + ready, text, to, link: "Jobs", acts: Vec::new() });
+            unserved.add(row, Need { weight: (1 << 30) + ready, text, to, link: "Jobs", acts: Vec::new() });
         }
     }
+    needs.extend(paused.listed(board, Only::Paused));
+    needs.extend(unserved.listed(board, Only::Unserved));
     needs
+}
+
+/// Which queues a list has, when it does not have all of them.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Only {
+    Unserved,
+    Paused,
+}
+
+impl Only {
+    pub const ALL: [(&'static str, &'static str, Self); 2] =
+        [("unserved", "no worker", Self::Unserved), ("paused", "paused", Self::Paused)];
+
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _, _)| *known == word).map(|(_, _, only)| *only)
+    }
+
+    fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, _, only)| *only == self).map_or("", |(word, _, _)| word)
+    }
+
+    pub fn takes(self, row: &Record) -> bool {
+        match self {
+            Self::Unserved => is_unserved(row),
+            Self::Paused => row.int("paused") != 0,
+        }
+    }
+}
+
+/// Queues that need the same.
+#[derive(Default)]
+struct Alike {
+    /// How many jobs are ready in each, for how long the oldest, and its line.
+    queues: Vec<(i64, i64, Need)>,
+}
+
+impl Alike {
+    fn add(&mut self, row: &Record, need: Need) {
+        self.queues.push((row.int("ready"), row.int("oldest"), need));
+    }
+
+    /// A line for each of the fullest queues, and one for the others together: a thousand idle queues must not
+    /// hide what else needs a person.
+    fn listed(mut self, board: &[u8], only: Only) -> Vec<Need> {
+        self.queues.sort_by_key(|(ready, _, _)| std::cmp::Reverse(*ready));
+        // One more than that is no longer than the line that would stand for it.
+        let others = match self.queues.len() {
+            count if count > ALONE + 1 => self.queues.split_off(ALONE),
+            _ => Vec::new(),
+        };
+        let count = others.len() as i64;
+        let ready: i64 = others.iter().map(|(ready, _, _)| ready).sum();
+        let oldest = others.iter().map(|(_, oldest, _)| *oldest).max().unwrap_or(0);
+        let others = others.iter().map(|(_, _, need)| need.weight).min().map(|weight| Need {
+            weight,
+            text: match only {
+                Only::Unserved => html! {
+                    "No worker takes jobs of " (number(count)) " further queues: " (number(ready)) " ready, the oldest for " (span(oldest))
+                },
+                Only::Paused => html! { (number(count)) " further queues are paused, " (number(ready)) " ready" },
+            },
+            to: address("/queues", &[("b", board), ("only", only.word().as_bytes())]),
+            link: "Queues",
+            acts: Vec::new(),
+        });
+        self.queues.into_iter().map(|(_, _, need)| need).chain(others).collect()
+    }
 }
 
 /// Whether no worker has a job of this queue or has ended one in the last minute, though some are ready.

@@ -93,6 +93,7 @@ fn label(field: &str) -> &str {
         "rest" => "no turn until",
         "quiet" => "quiet workers",
         "kept" => "record kept until",
+        "session" => "ends with",
         "why" => "reason",
         "origin" => "failed in the queue",
         "claimed" => "since",
@@ -117,7 +118,13 @@ fn sentence(reason: &Record) -> Markup {
 }
 
 fn reason_facts(board: &[u8], reason: &Record) -> Markup {
-    let facts: Vec<_> = reason.fields().filter(|(field, _)| !["reason", "text"].contains(field)).collect();
+    // A claim without a session and without a grace need not say so.
+    let says = |field: &str, value: &Value| match field {
+        "reason" | "text" => false,
+        "session" | "grace" => int(value) != Some(0),
+        _ => true,
+    };
+    let facts: Vec<_> = reason.fields().filter(|(field, value)| says(field, value)).collect();
     html! {
         @if !facts.is_empty() {
             dl.facts.small {
@@ -137,7 +144,8 @@ fn reason_facts(board: &[u8], reason: &Record) -> Markup {
                             },
                             "any" => @if int(value) == Some(1) { "yes" } @else { "no, all of them" },
                             "id" => (job_link(board, &bytes(value))),
-                            "rate-period" => (span(int(value).unwrap_or(0))),
+                            "rate-period" | "grace" => (span(int(value).unwrap_or(0))),
+                            "session" => "its connection",
                             _ => bdi { (text(value)) },
                         }
                     }

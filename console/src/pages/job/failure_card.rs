@@ -27,10 +27,11 @@ pub fn draw(board: &[u8], record: &Record, entries: &[Record]) -> Option<Markup>
         div.failure {
             h2 { span.kind { (name(&kind)) } @if !headline.is_empty() { ": " bdi { (crate::names::shown(headline.as_bytes())) } } }
             p.faint {
-                (crate::pages::failures::tries(record.int("attempt")))
-                @if !record.has("ended") { @match record.int("left") { -1 => ", no limit of retries", 0 => ", no retry left", left => { ", " (left) " retries left" } } }
-                @if record.has("previous") { ", last by " (name(&record.bytes("previous"))) }
-                @if let Some(at) = at { ", " (when(at)) }
+                @if record.has("ended") {
+                    (crate::pages::failures::tries(record.int("attempt")))
+                    @if record.has("previous") { ", last by " (name(&record.bytes("previous"))) }
+                    @if let Some(at) = at { ", " (when(at)) }
+                } @else { (goes_on(record, last.as_ref())) }
                 @if record.text("state") == "failed" {
                     " · " a href=(crate::pages::failures::group_address(board, &group)) { "Jobs with the same failure" }
                 }
@@ -46,6 +47,23 @@ pub fn draw(board: &[u8], record: &Record, entries: &[Record]) -> Option<Markup>
         }
         (earlier(&failures, record.int("attempt")))
     })
+}
+
+/// Which attempt failed of a job that has not ended, and how often it may fail again.
+fn goes_on(record: &Record, last: Option<&Failed>) -> Markup {
+    let attempt = last.map_or(0, |last| record.int("attempt") - last.back);
+    html! {
+        @if record.has("origin") { "It failed in the queue " (name(&record.record("origin").bytes("queue"))) " and moved here" }
+        @else if attempt > 0 { "Attempt " (attempt) " failed" }
+        @else { "An earlier attempt failed" }
+        @if let Some(last) = last {
+            @if !last.worker.is_empty() { ", " (name(&last.worker)) }
+            ", " (when(last.entry.int("at")))
+        }
+        @match record.int("left") {
+            -1 => ". No limit of retries.", 0 => ". No retry left.", 1 => ". 1 retry left.", left => { ". " (left) " retries left." }
+        }
+    }
 }
 
 /// What went wrong in earlier attempts, newest first, as far as the history is kept.

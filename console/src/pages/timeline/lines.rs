@@ -270,17 +270,19 @@ fn value(value: &[u8], size: usize) -> String {
 
 fn draw_row(scale: &Scale, row: &Row, attempt: i64, place: &str) -> Markup {
     let took = span(row.to - row.from);
+    // Attempts are counted anew when a job is requeued or moves to a dead queue.
+    let which = if attempt > 0 { format!("Attempt {attempt}") } else { "An earlier attempt".into() };
     let failed = row.end.as_deref().is_some_and(is_bad);
     let (class, told) = match &row.doing {
         Doing::Waiting(_) => ("waiting", format!("waited {took}")),
-        Doing::Running(_) if failed => ("running bad", format!("attempt {attempt}, {took}, failed")),
-        Doing::Running(_) => ("running", format!("attempt {attempt}, {took}")),
+        Doing::Running(_) if failed => ("running bad", format!("{which}, {took}, failed")),
+        Doing::Running(_) => ("running", format!("{which}, {took}")),
     };
     let text = html! {
         @match &row.doing {
             Doing::Waiting(since) => { span.faint { (waits(since, row.end.is_none())) " " (took) } },
             Doing::Running(worker) => {
-                b { "Attempt " (attempt) } " "
+                b { (which) } " "
                 @if !worker.is_empty() { bdi { (worker) } " " }
                 span.faint { (took) }
                 @match row.end.as_deref() {
