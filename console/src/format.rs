@@ -169,7 +169,10 @@ pub fn board_address(path: &str, board: &[u8]) -> String {
 }
 
 pub fn job_link(board: &[u8], id: &[u8]) -> Markup {
-    html! { a.id href=(address("/job", &[("b", board), ("id", id)])) { (name(id)) } }
+    // Lists cut ids that are longer than those that the server makes.
+    let whole = shown(id);
+    let title = (whole.chars().count() > 36).then_some(whole);
+    html! { a.id href=(address("/job", &[("b", board), ("id", id)])) title=[title] { (name(id)) } }
 }
 
 /// A link to a list of jobs.

@@ -4,7 +4,7 @@ use futures_util::future::join;
 use maud::{html, Markup};
 
 use super::boards::{age, drain};
-use super::{attention, queues, work, Part, View};
+use super::{attention, days, queues, work, Memory, Part, View};
 use crate::app::RequestContext;
 use crate::connection::board_command;
 use crate::connection::reply::{page, Record};
@@ -69,7 +69,7 @@ pub async fn all_rows(cx: &RequestContext, board: &[u8], verb: &str) -> Result<V
     }
 }
 
-pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
+pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
     let board = cx.board()?;
     let info = Record::read(cx.ask_shared(&board, board_command("INFO", &board)).await?);
     let info = info.ok_or_else(|| Failure::NotFound("There is no board of that name.".into()))?;
@@ -84,6 +84,10 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
         Part::new("kinds", "Failures by kind", work::kinds(cx, &board).await)?,
         Part::new("tags", "Tags", work::tags(cx, &board).await)?,
     ];
+    if !memory.told {
+        parts.extend(days::part(cx, &[&board]).await?);
+    }
+    memory.told = true;
     if let Some(day) = super::recent::day(cx, &board) {
         parts.insert(3, Part { id: "day", body: html! { h2 { "The last day" } (day) } });
     }

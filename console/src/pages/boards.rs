@@ -4,7 +4,7 @@ use futures_util::future::{join, join_all};
 use maud::{html, Markup};
 
 use super::attention::{self, Need};
-use super::{Part, View};
+use super::{days, Part, View};
 use crate::app::RequestContext;
 use crate::connection::reply::Record;
 use crate::connection::{board_command, Found, MOST_BOARDS};
@@ -39,7 +39,7 @@ impl Row<'_> {
     }
 }
 
-pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
+pub async fn view(cx: &RequestContext, kept: &mut super::Memory) -> Result<View, Failure> {
     let found = match boards(cx).await {
         Err(Failure::NotAllowed(text)) => return Ok(without_list(cx, &text)),
         found => found?,
@@ -94,11 +94,17 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
         let needs: Vec<(&[u8], Vec<Need>)> = [(&b""[..], server)].into_iter().chain(boards).collect();
         list = html! { h2 { "What needs you" } (attention::draw(cx, &needs, true)) };
     }
-    let parts = vec![
+    let mut parts = vec![
         Part { id: "activity", body: lines },
         Part { id: "needs", body: list },
         Part { id: "boards", body },
     ];
+    // Days are told once: an open page refreshes what changes by the second.
+    if !kept.told {
+        let boards: Vec<&[u8]> = told.iter().map(|row| row.board).collect();
+        parts.extend(days::part(cx, &boards).await?);
+    }
+    kept.told = true;
     Ok(View { title: "Boards".into(), board: None, place: "Boards", head: head(cx), parts })
 }
 

@@ -33,7 +33,7 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let filters = Filters::read(&cx.query);
     let count = match filters.count_is_cheap() {
         true => Some(count(cx, &board, &filters).await?),
-        false => None,
+        false => count_of_few(cx, &board, &filters).await?,
     };
     let listed = list(cx, &board, &filters).await?;
     let head = html! {
@@ -47,8 +47,8 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     };
     let body = html! {
         p #count {
-            @if filters.since().is_some() { (number(listed.rows.len() as i64)) @if listed.next.is_some() { " so far, newest first." } @else { " jobs, newest first." } }
-            @else if let Some(count) = count { (number(count)) " jobs" @if filters.is_empty() { ", ended ones included" } "." }
+            @if filters.since().is_some() { (number(listed.rows.len() as i64)) @if listed.next.is_some() { " or more, newest first." } @else { " jobs, newest first." } }
+            @else if let Some(count) = count { (number(count)) @if count == 1 { " job" } @else { " jobs" } @if filters.is_empty() { ", ended ones included" } "." }
             @else { "Not counted: the server would have to look at each job." }
         }
         (table(cx, &board, &filters, &listed, count))
@@ -73,6 +73,26 @@ pub async fn count(cx: &RequestContext, board: &[u8], filters: &Filters) -> Resu
     }
     filters.add_to(&mut command);
     Ok(int(&cx.ask_shared(board, command).await?).unwrap_or(0))
+}
+
+/// Jobs that the server may look at to count others.
+const FEW: i64 = 5000;
+
+/// The same where the server has to look at each job of one of the names, tags, users and kinds that the filters
+/// name, when one of these has few jobs.
+async fn count_of_few(cx: &RequestContext, board: &[u8], filters: &Filters) -> Result<Option<i64>, Failure> {
+    if !filters.are_indexed() || filters.since().is_some() {
+        return Ok(None);
+    }
+    for field in ["kind", "name", "tag", "user"] {
+        let of =
+            Filters::read(&filters.values(field).map(|value| (field.to_owned(), value.to_vec())).collect());
+        let is_one = !of.is_empty() && of.count_is_cheap();
+        if is_one && count(cx, board, &of).await? <= FEW {
+            return count(cx, board, filters).await.map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// The field with the search as one would type it.
@@ -199,7 +219,7 @@ fn table_row(cx: &RequestContext, board: &[u8], row: &Record) -> Markup {
                 @if row.has("message") { ": " bdi { (short(headline(&row.bytes("message")).as_bytes(), 120)) } }
             }
             td.number data-label="Attempt" { (row.int("attempt")) }
-            td data-label="Worker" { (name(&row.bytes("worker"))) @if row.has("progress") { " " (progress(row.float("progress"))) } }
+            td data-label="Worker" { (name(&row.bytes("worker"))) @if row.has("progress") && !row.has("ended") { " " (progress(row.float("progress"))) } }
             td.number data-label="Priority" { (row.int("priority")) }
             td data-label="User" { (name(&row.bytes("user"))) }
             td data-label="Tags" { @for tag in row.list("tags") { (name(&crate::connection::reply::bytes(&tag))) " " } }

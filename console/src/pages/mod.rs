@@ -7,6 +7,7 @@ pub mod board;
 pub mod boards;
 pub mod compose;
 pub mod confirm;
+pub mod days;
 pub mod failures;
 pub mod job;
 pub mod jobs;
@@ -123,8 +124,8 @@ impl LivePage {
 
     pub async fn view(self, cx: &RequestContext, memory: &mut Memory) -> Result<View, Failure> {
         match self {
-            Self::Boards => boards::view(cx).await,
-            Self::Board => board::view(cx).await,
+            Self::Boards => boards::view(cx, memory).await,
+            Self::Board => board::view(cx, memory).await,
             Self::Failures => failures::view(cx).await,
             Self::Jobs => jobs::view(cx).await,
             Self::Job => job::view(cx, memory).await,

@@ -24,7 +24,7 @@ const COMING: i64 = 5;
 
 /// Fields of the form, the words of JOB.SCHEDULE that they stand behind, and what they mean.
 const FIELDS: [(&str, &str, &str); 11] = [
-    ("every", "EVERY", "an interval: 15m, 1h, 1d"),
+    ("every", "EVERY", "15m, 1h, 1d"),
     ("cron", "CRON", "or times: 30 2 * * MON-FRI"),
     ("tz", "TZ", "UTC; Europe/Berlin"),
     ("queue", "QUEUE", "default"),

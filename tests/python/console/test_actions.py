@@ -427,7 +427,7 @@ def test_a_person_answers_a_job_that_waits(
     assert (board.state("j"), board.state("other")) == ("ready", "blocked")
     expect(page.locator(".timeline")).to_contain_text("Waits for a signal")
     expect(page.locator(".timeline")).to_contain_text("After a signal")
-    expect(page.locator(".history")).to_contain_text(f"signalled default: {signal}")
+    expect(page.locator(".history")).to_contain_text(f"signal default: {signal}")
     signals = str(board.get("j", fields=["signals"]))
     assert value in signals and "default" in signals
 

@@ -147,7 +147,7 @@ def test_what_a_search_does_not_know_is_said(page: Page, reading: Console, mixed
 
 def test_since_leaves_out_what_is_older(page: Page, reading: Console, mixed: Board):
     page.goto(reading.at("/jobs", b=mixed.key, name="sms", since="1h"))
-    expect(page.locator("#count")).to_contain_text("50 so far, newest first.")
+    expect(page.locator("#count")).to_contain_text("50 or more, newest first.")
     assert shown(page)[:2] == ["j129", "j127"]
     page.wait_for_timeout(1100)
     page.goto(reading.at("/jobs", b=mixed.key, state="failed", since="1s"))
@@ -176,6 +176,36 @@ def test_filters_are_chips_of_the_address(page: Page, reading: Console, mixed: B
     page.locator(".chip.on", has_text="user:u1").click()
     expect(chips).to_have_count(2)
     assert shown(page) == ["j005"]
+
+
+def test_jobs_of_several_filters_are_counted_where_one_has_few(page: Page, reading: Console, mixed: Board):
+    """A label of few jobs makes the count cheap; texts do not."""
+    ready = mixed.count(name="sms", tag="even", state="ready")
+    assert ready > 1
+    for query, text in [
+        ({"state": "failed", "kind": "IOError"}, "1 job."),
+        ({"name": "sms", "tag": "even", "state": "ready"}, f"{ready} jobs."),
+        ({"name": "sms", "text": "job"}, "Not counted: the server would have to look at each job."),
+    ]:
+        page.goto(reading.at("/jobs", b=mixed.key, **query))
+        expect(page.locator("#count")).to_have_text(text)
+
+
+def test_long_ids_and_old_progress_do_not_widen_a_list(browser, reading: Console, board: Board):
+    id = "order-" + "x" * 120
+    board.post(id=id, name="import-file", queue="imports")
+    token = board.claim_one("w1", id=id)["token"]
+    board.heartbeat("w1", id, token=token, progress=33.33)
+    with browser.new_context(viewport={"width": 1440, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(reading.at("/jobs", b=board.key))
+        expect(page.locator("table.jobs .percent")).to_have_text("33 %")
+        board.fail("w1", id, "CsvError", "row 4 has 7 columns, not 4", token=token, noretry=True)
+        page.reload()
+        expect(page.locator("table.jobs")).to_contain_text("CsvError")
+        expect(page.locator("table.jobs progress")).to_have_count(0)
+        expect(page.locator("table.jobs a.id")).to_have_attribute("title", id)
+        assert page.locator(".wide").evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
 def test_what_exists_is_suggested(page: Page, reading: Console, mixed: Board):

@@ -80,6 +80,34 @@ def test_a_folder_that_cannot_be_written_is_said(store: Server, tmp_path):
         Console(f"redis://127.0.0.1:{store.port}", "--history", str(tmp_path / "file"))
 
 
+def test_the_last_days_stand_on_the_first_page_and_on_that_of_a_board(page: Page, consoles, fresh_server):
+    """From the server's own statistics, without --history; a board's first day has none."""
+    server = fresh_server("clock", "manual")
+    board = server.board("jobs")
+
+    def work(done: int, failed: int) -> None:
+        board.post_many(done + failed)
+        jobs = board.claim("w1", count=done + failed)
+        for job in jobs[:done]:
+            board.consume("w1", job["id"], token=job["token"])
+        for job in jobs[done:]:
+            board.fail("w1", job["id"], "IOError", "m", token=job["token"], noretry=True)
+
+    work(5, 1)
+    console = consoles(server)
+    page.goto(console.at("/board", b="jobs"))
+    expect(page.locator("#queues")).to_be_visible()
+    expect(page.locator("#days")).to_have_count(0)
+    server.clock.advance(86_400_000)
+    work(3, 2)
+    for path in ["/", "/board"]:
+        page.goto(console.at(path, b="jobs"))
+        chart = page.locator("#days svg")
+        expect(chart).to_have_attribute(
+            "aria-label", "Done and failed a day, in UTC. done: 3 now, 5 at most; failed: 2 now, 2 at most."
+        )
+
+
 def test_without_history_there_is_no_day(page: Page, reading: Console, board: Board):
     board.post()
     page.goto(reading.at("/board", b=board.key))

@@ -287,7 +287,7 @@ fn draw_row(scale: &Scale, row: &Row, attempt: i64, place: &str) -> Markup {
                 span.faint { (took) }
                 @match row.end.as_deref() {
                     None => " running",
-                    Some(end) => { " → " span.outcome.bad[failed] { (word(end)) } },
+                    Some(end) => { " → " span.outcome.bad[failed] { (super::event_word(end)) } },
                 }
                 @if !row.text.is_empty() { span.faint { ": " bdi { (short(headline(&row.text).as_bytes(), 160)) } } }
             },

@@ -171,9 +171,12 @@ impl Run<'_> {
 }
 
 /// An event, as pages say it.
-fn event_word(event: &str) -> &str {
+pub fn event_word(event: &str) -> &str {
     match event {
         "complete" => "done",
+        "signalled" => "signal",
+        "awaiting" => "waits for",
+        "await-timeout" => "waited too long for",
         other => other,
     }
 }
