@@ -151,6 +151,8 @@ struct Board {
 /// What was seen of a board.
 pub struct Summary {
     pub types: HashMap<Vec<u8>, Tally>,
+    /// Of each minute of the span whether done and failed jobs were read for half of it or more.
+    pub known: Vec<(bool, bool)>,
     /// The time that the counts of done and of failed jobs cover, ms.
     pub covered: (i64, i64),
     /// Since when the server's own count is compared, the jobs done since then, and how many of these were seen.
@@ -235,9 +237,14 @@ impl Board {
             }
         }
         let covered = |reach: &Reach| reach.covered(first * MINUTE, at);
+        let known = |minute: i64| {
+            let (from, to) = (minute * MINUTE, at.min((minute + 1) * MINUTE));
+            [&self.done, &self.failed].map(|reach| reach.covered(from, to) * 2 >= to - from).into()
+        };
         let (since, before) = self.base.unwrap_or_default();
         Summary {
             types,
+            known: (first..=last).map(known).collect(),
             covered: (covered(&self.done), covered(&self.failed)),
             done: (since, before, self.done.seen),
         }
@@ -298,6 +305,15 @@ mod tests {
         board.add(START, read(&[("a", 0)], true), none(), 1);
         board.add(START + 10_000, read(&[("b", 8_000), ("c", 9_000)], false), none(), 900);
         assert_eq!(board.summary(START + 10_000).covered, (2_000, 10_000));
+        // Eight of the ten seconds of this minute are a gap; before it nobody looked.
+        assert!(board
+            .summary(START + 10_000)
+            .known
+            .iter()
+            .all(|known| *known == (false, false) || *known == (false, true)));
+        assert_eq!(board.summary(START + 10_000).known.last(), Some(&(false, true)));
+        assert_eq!(board.summary(START + MINUTE - 1).known.last(), Some(&(true, true)));
+        assert_eq!(board.summary(START + MINUTE - 1).known[..14], [(false, false); 14]);
         let later = START + SPAN + MINUTE;
         board.add(later, none(), none(), 900);
         let seen = board.summary(later);

@@ -41,7 +41,8 @@ async fn look(cx: &RequestContext) -> Result<Outcome, Failure> {
     }
     let terms = grammar::read(&String::from_utf8_lossy(wanted));
     let mut fields: Vec<(&'static str, Vec<u8>)> = Vec::new();
-    let (mut odd, mut unknown): (Vec<String>, Vec<(Vec<u8>, Option<usize>)>) = (Vec::new(), Vec::new());
+    let mut odd: Vec<String> = Vec::new();
+    let mut unknown: Vec<(Vec<u8>, Option<usize>)> = Vec::new();
     for term in &terms {
         match term {
             Term::Field("id", id) => {

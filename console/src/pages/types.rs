@@ -274,7 +274,11 @@ fn table_row(
         _ => count_link(count, board, &[fields, &[("name", word)]].concat()),
     };
     let sampled = |state: &'static str, count: i64, whole: bool| {
-        html! { @if !whole { "≥ " } (named(&[("state", state.as_bytes())], count)) }
+        html! {
+            @if !whole && count == 0 { span.faint { "–" } } @else {
+                @if !whole { "≥ " } (named(&[("state", state.as_bytes())], count))
+            }
+        }
     };
     let ended = &one.ended;
     let all = match one.all {
@@ -289,7 +293,7 @@ fn table_row(
         named(&[("state", b"failed"), ("since", b"15m")], ended.failed),
         html! { (share(ended, seen.covered).unwrap_or("–".into())) },
         html! { (per_minute(pace(ended.done, seen.covered.0))) },
-        course(ended, at),
+        course(ended, &seen.known, at),
         html! { (time(ended.wait.percentile(50))) },
         html! { (time(ended.wait.percentile(95))) },
         html! { (time(ended.run.percentile(50))) },
@@ -306,14 +310,19 @@ fn table_row(
     }
 }
 
-/// Done and failed, minute by minute.
-fn course(one: &Tally, at: i64) -> Markup {
+/// Done and failed, minute by minute; a minute that nobody read has no value.
+fn course(one: &Tally, known: &[(bool, bool)], at: i64) -> Markup {
     let first = at.div_euclid(MINUTE) + 1 - one.course.len() as i64;
-    let line = |label, value: fn(&(i64, i64)) -> i64| {
-        let point = |(minute, counts)| ((first + minute as i64) * MINUTE, Some(value(counts) as f64));
-        Line { label, points: one.course.iter().enumerate().map(point).collect() }
+    let line = |label, value: fn(&(i64, i64)) -> i64, is_known: fn(&(bool, bool)) -> bool| {
+        let point = |(minute, (counts, known))| {
+            ((first + minute as i64) * MINUTE, is_known(known).then(|| value(counts) as f64))
+        };
+        Line { label, points: one.course.iter().zip(known).enumerate().map(point).collect() }
     };
-    let lines = vec![line("done", |counts| counts.0), line("failed", |counts| counts.1)];
+    let lines = vec![
+        line("done", |counts| counts.0, |known| known.0),
+        line("failed", |counts| counts.1, |known| known.1),
+    ];
     html! { @if !one.course.is_empty() { (Chart { title: "Done and failed a minute", lines, ms: false }.spark()) } }
 }
 
