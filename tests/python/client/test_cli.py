@@ -252,7 +252,7 @@ def test_a_module_of_importers_adds_its_command(monkeypatch) -> None:
     module.__spec__ = importlib.machinery.ModuleSpec("jobboard.importers", None)
     module.add_command = lambda subparsers: subparsers.add_parser("import")
     monkeypatch.setitem(sys.modules, "jobboard.importers", module)
-    parsed = cli_module.build_parser().parse_args(["import"])
+    parsed = cli_module.build_parser.__wrapped__().parse_args(["import"])
     assert not hasattr(parsed, "run")
 
 

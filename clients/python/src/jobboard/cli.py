@@ -8,6 +8,7 @@ in the same way.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import importlib.util
 import os
@@ -78,7 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
+@functools.cache
 def build_parser() -> argparse.ArgumentParser:
+    """All commands, put together once: it takes longer than most of them."""
     parser = argparse.ArgumentParser(
         prog="jobboard", description="Job boards inside Redis and Valkey.", epilog=ENDS
     )
