@@ -19,6 +19,7 @@ from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
+from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
 from .board import Board
@@ -45,6 +46,19 @@ BASE_CONFIG = (
     "repl-ping-replica-period 1",
     "auto-aof-rewrite-percentage 0",
 )
+EMPTYING = (
+    "CLIENT UNPAUSE",
+    "CLIENT KILL TYPE normal SKIPME yes",
+    "CLIENT KILL TYPE pubsub SKIPME yes",
+    "FLUSHALL",
+    "SCRIPT FLUSH",
+    "FUNCTION FLUSH",
+    "CONFIG RESETSTAT",
+    "SLOWLOG RESET",
+    "LATENCY RESET",
+)
+"""What makes a shared server empty: of clients and keys, and of what it has counted and noted."""
+WITHOUT_NOTIFICATIONS = MaintNotificationsConfig(enabled=False)
 CRASH = re.compile(r"crashed by signal|panicked|Guru Meditation|ASSERTION FAILED|=== .*BUG REPORT START")
 
 
@@ -134,11 +148,13 @@ class Server:
             assert self.process is not None
             if self.process.poll() is not None:
                 raise ServerExited(f"{self.kind} ended with {self.process.returncode}\n{self.log_end()}")
-            with contextlib.suppress(redis.ConnectionError, redis.TimeoutError), self.connect() as client:
-                client.ping()  # not while it is loading
-                # Another server may have taken the port meanwhile: then this one is about to end.
-                if client.info("server")["process_id"] == self.process.pid:
-                    return
+            with contextlib.suppress(OSError, redis.ConnectionError, redis.TimeoutError):
+                self.socket().close()  # cheaper than a client, as long as nobody listens
+                with self.connect() as client:
+                    client.ping()  # not while it is loading
+                    # Another server may have taken the port meanwhile: then this one is about to end.
+                    if client.info("server")["process_id"] == self.process.pid:
+                        return
             if time.monotonic() > deadline:
                 raise AssertionError(f"{self.kind} did not answer within {timeout} s\n{self.log_end()}")
             time.sleep(0.01)
@@ -221,6 +237,9 @@ class Server:
             "socket_timeout": 40 * PATIENCE,
             "socket_connect_timeout": 30 * PATIENCE,
             "retry": Retry(NoBackoff(), 0),
+            # What redis-py asks of a new connection, and says to it, takes longer than most tests.
+            "driver_info": None,
+            "maint_notifications_config": WITHOUT_NOTIFICATIONS,
         }
         return redis.Redis(host="127.0.0.1", port=self.port, **{**defaults, **arguments})
 
@@ -290,15 +309,12 @@ class Server:
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
     def flush(self) -> None:
-        """Back to an empty server: ends every other connection, removes keys, scripts and functions."""
+        """Back to an empty server: see `EMPTYING`."""
         self.close_clients()
-        with self.connect() as client:
-            client.execute_command("CLIENT", "UNPAUSE")
-            client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-            client.execute_command("CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes")
-            client.flushall()
-            client.execute_command("SCRIPT", "FLUSH")
-            client.execute_command("FUNCTION", "FLUSH")
+        with self.connect(protocol=2) as client, client.pipeline(transaction=False) as pipe:
+            for command in EMPTYING:
+                pipe.execute_command(*command.split())
+            pipe.execute()
 
     def wait_synced(self, primary: Server, timeout: float = 60.0) -> None:
         """Waits until this replica has everything that `primary` has sent so far."""
