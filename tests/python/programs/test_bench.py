@@ -35,7 +35,7 @@ def quick(python: str, peer: str) -> str:
 def run(python: str, file: str, *words: str) -> str:
     command = [python, str(ROOT / "benches" / file), *words]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

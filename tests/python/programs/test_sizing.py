@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from documents import ROOT, table
 from harness import Board, Server
+from lives import LONG
 
 PAGE = (ROOT / "docs/operate/sizing.md").read_text()
 JOBS, BATCH = 20_000, 1000
@@ -34,8 +35,11 @@ def post(board: Board, size: int = 100, **options: object) -> None:
 
 
 def post_each(board: Board, **options: Callable[[int], object]) -> None:
-    for number in range(JOBS):
-        board.post("x" * 100, **{name: value(number) for name, value in options.items()})
+    for first in range(0, JOBS, BATCH):
+        with board.client.pipeline(transaction=False) as pipe:
+            for number in range(first, first + BATCH):
+                Board(pipe).post("x" * 100, **{name: value(number) for name, value in options.items()})
+            pipe.execute()
 
 
 def claim(board: Board) -> None:
@@ -45,7 +49,7 @@ def claim(board: Board) -> None:
 
 
 def fail(board: Board) -> None:
-    post(board)
+    post(board, backoff=("FIXED", LONG))
     for _ in range(0, JOBS, BATCH):
         board.claim("w1", count=BATCH)
         board.call("MFAIL", "w1", "KeyError", "no such key", "ALL")
