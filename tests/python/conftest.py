@@ -18,8 +18,9 @@ watched        a primary, a replica and three Sentinels, of the test's own: watc
 protocol       2 and 3: name it to run a test under both, as in server.board(protocol=protocol)
 
 A test fails when one of its servers has ended, crashed or panicked by its end (one that the test itself has
-stopped need not run). A test that leaves traces in a shared server which FLUSHALL does not remove (a reload,
-CONFIG SET) calls `server.spoil()`, uses `server.configured(...)`, or takes a `fresh_server`.
+stopped need not run). A shared server begins each test without keys, clients, counters and SLOWLOG, and with
+its first configuration. A test that leaves other traces (a reload) calls `server.spoil()` or takes a
+`fresh_server`.
 
 --server=redis70 (repeatable) restricts the kinds.
 """
@@ -83,12 +84,13 @@ class Pool:
         """An empty, healthy server."""
         key = (kind, *module_args)
         server = self.servers.get(key)
+        if server and server.alive and not server.spoilt:
+            server.flush()
         if server is None or server.spoilt or not server.alive:
             if server is not None:
                 server.close()
             server = self.servers[key] = Server(kind, *module_args)
-        else:
-            server.flush()
+            server.first_config = server.server_config()
         return server
 
     def close(self) -> None:

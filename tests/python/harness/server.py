@@ -47,6 +47,7 @@ BASE_CONFIG = (
     "auto-aof-rewrite-percentage 0",
 )
 EMPTYING = (
+    "INFO commandstats",
     "CLIENT UNPAUSE",
     "CLIENT KILL TYPE normal SKIPME yes",
     "CLIENT KILL TYPE pubsub SKIPME yes",
@@ -101,6 +102,7 @@ class Server:
         self.port = 0
         self.process: subprocess.Popen[bytes] | None = None
         self.spoilt = False
+        self.first_config: dict[str, str] | None = None
         self._log_start = 0
         self._clients: list[redis.Redis] = []
         self.start(wait=wait)
@@ -309,12 +311,19 @@ class Server:
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
     def flush(self) -> None:
-        """Back to an empty server: see `EMPTYING`."""
+        """Back to an empty server: see `EMPTYING`. With another configuration than at first it is spoilt."""
         self.close_clients()
         with self.connect(protocol=2) as client, client.pipeline(transaction=False) as pipe:
             for command in EMPTYING:
                 pipe.execute_command(*command.split())
-            pipe.execute()
+            stats = pipe.execute()[0]
+        if self.first_config and "cmdstat_config|set" in stats and self.server_config() != self.first_config:
+            self.spoil()
+
+    def server_config(self) -> dict[str, str]:
+        """All of CONFIG GET."""
+        with self.connect() as client:
+            return client.config_get("*")
 
     def wait_synced(self, primary: Server, timeout: float = 60.0) -> None:
         """Waits until this replica has everything that `primary` has sent so far."""
