@@ -58,8 +58,12 @@ MODULE := target/checked/libjobboard.so
 PACKED_MODULE = target/machines/linux-$(firstword $(subst -, ,$(HOST)))/$(HOST)/release/libjobboard.so
 # Tests go out one by one, so that the long ones, which stand first, do not wait behind each other.
 PYTEST := $(VENV)/pytest -n $(PROCESSES) --dist load --maxschedchunk 1 --timeout 300
+# Compiles the tests, or all processes of pytest do it at the same time. What is wrong is told when they run.
+COLLECT := { $(VENV)/pytest --collect-only -q >/dev/null 2>&1 || true; }
 # Everything is built as one: with a part alone the features of what it depends on are others, and all is compiled again.
 CHECKED := --workspace --profile checked --locked
+# Clippy is the compiler of our own crates: one pass lints them and makes what the tests run.
+LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings cargo
 
 help: ## Show this list
 	@echo 'Usage: make <target> [NAME=value ...]'
@@ -73,22 +77,20 @@ build: ## Compile the module: target/release/libjobboard.so
 	$(RELEASE)
 
 checked: setup ## Compile the module and the console as the tests want them: target/checked
-	cargo build $(CHECKED)
+	$(LINTED) build $(CHECKED)
 
 lint: setup ## Check format, lints and types of Rust, Python and TypeScript
 	$(VENV)/ruff check --no-cache .
 	$(VENV)/ruff format --check .
-	$(VENV)/mypy
 	cargo fmt --all --check
 	cargo fmt --all --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path examples/rust/Cargo.toml --check
-	cargo clippy $(CHECKED) --all-targets -- -D warnings
-	@scripts/typescript lint
+	scripts/beside $(VENV)/mypy 'scripts/typescript lint' '$(LINTED) build $(CHECKED) --all-targets'
 
 check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
 test: setup ## All that a change needs: make check and pytest
-	@scripts/test-tools & tools=$$!; $(MAKE) check && wait $$tools
+	@{ scripts/test-tools && $(COLLECT); } & tools=$$!; $(MAKE) check && wait $$tools
 	@$(MAKE) test-python
 
 ci: instructions largest ## make test with every test on every server and a million random steps, fuzzing, crates, packages, the demo
@@ -101,7 +103,7 @@ ci: instructions largest ## make test with every test on every server and a mill
 	@[ -n "$$(git status --porcelain)" ] || git rev-parse HEAD > target/green
 
 test-rust: setup ## cargo tests, property tests among them [STEPS=100000 of the random model]
-	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) cargo test $(CHECKED) --tests
+	$(if $(STEPS),JOBBOARD_STEPS=$(STEPS)) $(LINTED) test $(CHECKED) --tests
 
 typescript: ## The TypeScript package: clients/typescript/dist, its documentation in clients/typescript/docs, and jobboard-*.tgz in target/dist
 	@scripts/typescript pack
