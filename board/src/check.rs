@@ -120,7 +120,7 @@ impl Board {
         self.check_registrations()?;
         self.days.check()?;
         self.check_owners()?;
-        self.check_asides()?;
+        self.check_by_queue()?;
         self.check_keys()?;
         self.schedules.check()?;
         self.check_order()

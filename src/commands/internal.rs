@@ -82,10 +82,10 @@ fn change(call: &Call<'_>, work: impl FnOnce(&mut BoardValue) -> Result<(), NotT
     }
     call.ctx.signal_modified(&key);
     call.ctx.replicate_verbatim();
-    let news = open.value().map(|value| Outgoing::of(&mut value.board));
+    let outgoing = open.value().map(|value| Outgoing::of(&mut value.board));
     drop(open);
-    if let Some(news) = news {
-        news.send(call.ctx, &key);
+    if let Some(outgoing) = outgoing {
+        outgoing.send(call.ctx, &key);
     }
     done?;
     call.ctx.reply().ok();

@@ -30,7 +30,7 @@ unsafe extern "C" fn handle<C: Command>(
         let key_at = C::SPEC.key_at();
         let mut call = Call::new(ctx, words, key_at, key_at + usize::from(C::SPEC.key.is_some()));
         if matches!(C::SPEC.key, Some(KeyUse::Delete)) && ctx.asks_for_keys() {
-            ctx.tell_key(key_at, delete_flags(C::reads(&mut call.args)));
+            ctx.name_key(key_at, delete_flags(C::reads(&mut call.args)));
             return OK;
         }
         if let Err(fault) = C::run(&mut call) {

@@ -180,7 +180,7 @@ impl Ctx<'_> {
     }
 
     /// Answers that question: which word is the key, and what the call does with it.
-    pub(crate) fn tell_key(self, at: usize, flags: u32) {
+    pub(crate) fn name_key(self, at: usize, flags: u32) {
         // SAFETY: likewise, and the server has asked.
         unsafe { api!(RedisModule_KeyAtPosWithFlags(self.0, at as c_int, flags as c_int)) };
     }

@@ -324,11 +324,11 @@ impl<'k> Commit<'k> {
         if let Some(value) = self.open.value() {
             timer::bring_forward(self.ctx, self.key, value);
         }
-        let news = Outgoing::of(self.board());
+        let outgoing = Outgoing::of(self.board());
         let Commit { ctx, key, open, batch, .. } = self;
         BATCH.with(|place| *place = Some(batch));
         drop(open);
-        news.send(ctx, key);
+        outgoing.send(ctx, key);
     }
 }
 

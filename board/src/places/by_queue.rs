@@ -75,7 +75,7 @@ impl Board {
     }
 
     /// Puts all such records into their lines at once, after a load.
-    pub(crate) fn load_asides(&mut self) {
+    pub(crate) fn load_by_queue(&mut self) {
         let standing =
             |job: &Job| place(job.state).map(|at| (self.queue_number(job), at, Self::aside_key(job)));
         let mut slots: Vec<_> =
@@ -96,7 +96,7 @@ impl Board {
     }
 
     /// Checks that each queue has the jobs that it counts, in their order.
-    pub(crate) fn check_asides(&self) -> Result<(), String> {
+    pub(crate) fn check_by_queue(&self) -> Result<(), String> {
         for (number, name, lane) in self.queues.iter() {
             for state in State::ALL.into_iter().filter(|state| state.is_aside()) {
                 let slots: Vec<u32> = lane

@@ -304,7 +304,7 @@ impl Board {
     }
 
     /// Removes a job whose record is being removed from the lines of its labels, with its marks.
-    pub(crate) fn delist_for_good(&mut self, slot: u32) -> Result<(), ApplyError> {
+    pub(crate) fn unindex_for_good(&mut self, slot: u32) -> Result<(), ApplyError> {
         self.unindex_labels(slot)?;
         self.places.labels.unmark(slot);
         Ok(())

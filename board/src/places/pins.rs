@@ -81,7 +81,7 @@ impl Board {
         match moves {
             false => Ok(()),
             true if new.any() => self.enter(slot, state, NEVER),
-            true if drop_at <= now => self.bury_ended(slot, now),
+            true if drop_at <= now => self.drop_ended(slot, now),
             true => self.enter(slot, state, drop_at),
         }
     }

@@ -32,7 +32,7 @@ impl Board {
 
     /// Removes a record that is in no place.
     pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, ApplyError> {
-        self.delist_for_good(slot)?;
+        self.unindex_for_good(slot)?;
         self.mark_changed(slot);
         let chosen = self.store.jobs.get(slot).ok_or(ApplyError)?.chosen_id();
         if !chosen.is_empty() {
@@ -57,11 +57,11 @@ impl Board {
             return Err(ApplyError);
         }
         self.leave(slot)?;
-        self.bury_ended(slot, now)
+        self.drop_ended(slot, now)
     }
 
     /// Removes the record of an ended job that is in no place.
-    pub(crate) fn bury_ended(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
+    pub(crate) fn drop_ended(&mut self, slot: u32, now: i64) -> Result<(), ApplyError> {
         self.happened(slot, &Happened::Retired)?;
         let job = self.job(slot)?;
         let (state, extras) = (job.state, job.extras.as_ref());

@@ -71,12 +71,12 @@ impl Board {
     #[inline]
     pub(crate) fn frees(&mut self, queue: u32, group: Option<u32>) {
         if self.local.freed.is_some() {
-            self.note_freed(queue, group);
+            self.mark_freed(queue, group);
         }
     }
 
     #[cold]
-    fn note_freed(&mut self, queue: u32, group: Option<u32>) {
+    fn mark_freed(&mut self, queue: u32, group: Option<u32>) {
         let (Some(freed), Some(name)) = (&mut self.local.freed, self.queues.key(queue)) else { return };
         freed.queues.insert(name.clone());
         let fair = self.queues.get(queue).and_then(|lane| lane.fair.as_deref());

@@ -84,7 +84,7 @@ impl Board {
         all.extend(group.and_then(|(fair, group)| self.no_group_room(job, fair, group)));
         all.extend(self.no_named_room(job));
         all.extend(group.and_then(|(fair, group)| self.out_of_turn(job, slot, fair, group)));
-        all.extend(self.lacks_tokens(job, lane, now));
+        all.extend(self.lacks_permits(job, lane, now));
         all
     }
 
@@ -211,7 +211,7 @@ impl Board {
         Some(Reason { code: "ordered", details, text })
     }
 
-    fn lacks_tokens(&self, job: &Job, lane: &Queue, now: i64) -> Vec<Reason> {
+    fn lacks_permits(&self, job: &Job, lane: &Queue, now: i64) -> Vec<Reason> {
         let (queue, price) = (self.queue_name(job), Price::of_job(job));
         let group = group_of(job, lane);
         let named = self.limits_of(self.queue_number(job), job.group());

@@ -27,7 +27,7 @@ impl Board {
         let [mut scheduled, mut blocked, mut ready, mut claimed, ended @ ..] = by_state;
         self.load_waits(&blocked)?;
         self.load_families()?;
-        self.load_asides();
+        self.load_by_queue();
         self.places.blocked = self.line_of(&mut blocked, Job::at_key);
         blocked.retain(|slot| self.store.jobs.get(*slot).is_some_and(|job| job.wait_until() != NEVER));
         self.places.waits = self.line_of(&mut blocked, Job::wait_key);
