@@ -107,7 +107,7 @@ pub use job::kin::{ChildWait, GENERATIONS, SHARE_MOST};
 pub use job::output::Unread;
 pub use job::remembered::Memo;
 pub use job::unique_key::{Unique, Until};
-pub use job::{Costs, Options, State, COSTS_MOST, DEFAULT_QUEUE, NEVER};
+pub use job::{Costs, Number, Options, State, COSTS_MOST, DEFAULT_QUEUE, NEVER};
 pub use places::labels::TAGS_MOST;
 pub use places::tombstones::Tombstone;
 pub use quotas::room::{Freed, Lack, Level as RoomLevel};

@@ -29,19 +29,7 @@ impl Board {
     }
 
     pub(crate) fn job_rule(&self, job: &Job, setting: Setting, rules: &Rules) -> i64 {
-        let options = self.class_of(job).map(|c| c.options).unwrap_or_default();
-        let own = match setting {
-            Setting::Lease => options.lease,
-            Setting::Retries => options.retries,
-            Setting::Lapses => options.lapses,
-            Setting::BackoffBase => options.backoff.map(|(base, _)| base),
-            Setting::BackoffMax => options.backoff.map(|(_, max)| max),
-            Setting::Jitter => options.jitter,
-            Setting::Timeout => options.timeout,
-            Setting::Expire => options.expire,
-            Setting::RetainComplete | Setting::RetainResult => options.retain,
-            _ => None,
-        };
+        let own = self.class_of(job).and_then(|class| class.options.of(setting));
         own.unwrap_or_else(|| self.queue_rule(setting, self.queue_number(job), rules))
     }
 

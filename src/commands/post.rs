@@ -1,6 +1,6 @@
 //! `JOB.POST` and `JOB.MPOST`: post jobs.
 
-use board::{Exists, Lack, OnConflict, Post as Request, LONGEST, MOST, SHARE_MOST};
+use board::{Exists, Lack, Number, OnConflict, Post as Request, LONGEST, MOST, SHARE_MOST};
 use std::collections::HashSet;
 
 use super::after::Waits;
@@ -47,7 +47,6 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
     match word {
         "NAME" => once(&mut post.name, "NAME", args.name("NAME")?)?,
         "QUEUE" => once(&mut post.queue, "QUEUE", args.name("QUEUE")?)?,
-        "COST" => once(&mut options.cost, "COST", args.int("COST", 1..=MOST)?)?,
         "COSTS" => once(&mut post.costs, "COSTS", spend::costs(args, "COSTS")?)?,
         "GROUP" => once(&mut post.group, "GROUP", args.group()?)?,
         "PRIORITY" => {
@@ -56,19 +55,16 @@ pub fn attribute<'a>(word: &str, args: &mut Args<'a>, post: &mut Request<'a>) ->
         }
         "PARENT" => once(&mut post.parent, "PARENT", args.name("PARENT")?)?,
         "SHARE" => once(&mut post.share, "SHARE", args.int("SHARE", 1..=SHARE_MOST)? as u32)?,
-        "RETRIES" => once(&mut options.retries, "RETRIES", args.int("RETRIES", -1..=MOST)?)?,
-        "LAPSES" => once(&mut options.lapses, "LAPSES", args.int("LAPSES", -1..=MOST)?)?,
         "BACKOFF" => once(&mut options.backoff, "BACKOFF", backoff(args)?)?,
-        "LEASE" => once(&mut options.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
-        "TIMEOUT" => once(&mut options.timeout, "TIMEOUT", unless_none(args, "TIMEOUT")?)?,
-        "EXPIRE" => once(&mut options.expire, "EXPIRE", unless_none(args, "EXPIRE")?)?,
-        "RETAIN" => once(&mut options.retain, "RETAIN", args.ms("RETAIN", -1..=LONGEST)?)?,
         "USER" => once(&mut post.user, "USER", args.name("USER")?)?,
         "MAXLIVE" => once(&mut post.most_live, "MAXLIVE", args.int("MAXLIVE", 1..=MOST)?)?,
         "META" if !post.meta.is_empty() => return syntax("META is given twice"),
         "META" => post.meta = args.meta()?,
         "TAGS" => once(&mut post.tags, "TAGS", args.tags("TAGS", 0)?)?,
-        _ => return Ok(false),
+        _ => match options.number(word) {
+            Some(option) => number(word, args, option)?,
+            None => return Ok(false),
+        },
     }
     Ok(true)
 }
@@ -129,7 +125,6 @@ pub fn options<'a>(
             "REPLACE" => one_of(&mut exists, MODES, "REPLACE", Exists::Replace)?,
             "DELAY" => one_of(&mut start, START, "DELAY", delay(args)?)?,
             "AT" => one_of(&mut start, START, "AT", args.time("AT", 0..=LATEST)?)?,
-            "JITTER" => once(&mut post.options.jitter, "JITTER", args.int("JITTER", 0..=100)?)?,
             other if attribute(other, args, post)? => {}
             other if waits.take(other, args)? => {}
             other if gate.take(other, "AWAIT", args)? => {}
@@ -178,12 +173,16 @@ fn backoff(args: &mut Args<'_>) -> Result<(i64, i64), CommandError> {
     }
 }
 
-/// A duration, ms, or -1 for none.
-fn unless_none(args: &mut Args<'_>, name: &str) -> Result<i64, CommandError> {
-    match args.ms(name, -1..=LONGEST)? {
-        0 => syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST}{MS}")),
-        ms => Ok(ms),
+/// Reads an option that is one number.
+pub fn number(name: &str, args: &mut Args<'_>, option: Number<'_>) -> Done {
+    let value = match option.time {
+        true => args.ms(name, option.range)?,
+        false => args.int(name, option.range)?,
+    };
+    if option.nonzero && value == 0 {
+        return syntax(format!("{name} must be -1 or an integer from 1 to {LONGEST}{MS}"));
     }
+    once(option.value, name, value)
 }
 
 impl Command for Post {

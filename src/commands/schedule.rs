@@ -1,8 +1,8 @@
 //! `JOB.SCHEDULE`: recurring jobs.
 
 use board::{
-    is_schedule_id, Backlog, Board, Overlap, Post, Schedule, SetSchedule, When, BACKLOG_MOST, LONGEST, NEVER,
-    SCHEDULE_ID_LONGEST,
+    is_schedule_id, Backlog, Board, Options, Overlap, Post, Schedule, SetSchedule, When, BACKLOG_MOST,
+    LONGEST, NEVER, SCHEDULE_ID_LONGEST,
 };
 
 use super::gate::GateOptions;
@@ -183,7 +183,7 @@ fn write(reply: Reply, schedule: &Schedule) {
     let some = |text: &'static str| Some(text.as_bytes());
     let time = |t: i64| (t != NEVER).then_some(t);
     let (template, mut row) = (&schedule.template, Row::default());
-    let options = &template.options;
+    let mut options = template.options;
     row.bytes("id", Some(&schedule.id));
     row.bytes("state", some(schedule.state()));
     row.int("every", (schedule.every > 0).then_some(schedule.every));
@@ -212,17 +212,12 @@ fn write(reply: Reply, schedule: &Schedule) {
     row.int("delay", template.delay);
     row.bytes("parent", template.parent.as_deref());
     row.int("share", template.share.map(i64::from));
-    row.int("retries", options.retries);
-    row.int("lapses", options.lapses);
+    for (name, field) in Options::NUMBERS {
+        row.int(field, options.number(name).and_then(|option| *option.value));
+    }
     row.int("backoff-base", options.backoff.map(|(base, _)| base));
     row.int("backoff-max", options.backoff.map(|(_, max)| max));
-    row.int("backoff-jitter", options.jitter);
-    row.int("lease", options.lease);
-    row.int("timeout", options.timeout);
-    row.int("expire", options.expire);
-    row.int("retain", options.retain);
     row.bytes("user", template.user.as_deref());
-    row.int("cost", options.cost);
     if !template.costs.is_empty() {
         row.0.push(("costs", Cell::Costs(&template.costs)));
     }

@@ -1,6 +1,8 @@
 //! What jobs were posted with, kept once for all jobs that are alike.
 
-use crate::settings::{LONGEST, MOST};
+use std::ops::RangeInclusive;
+
+use crate::settings::{Setting, LONGEST, MOST};
 use crate::structures::byte_string::ByteString;
 
 written! {
@@ -28,22 +30,72 @@ written! {
     }
 }
 
+/// An option that is one number.
+pub struct Number<'a> {
+    /// Its value.
+    pub value: &'a mut Option<i64>,
+    /// What a post may name.
+    pub range: RangeInclusive<i64>,
+    /// Whether it is a time, ms.
+    pub time: bool,
+    /// Whether 0 is refused: -1 stands for none then.
+    pub nonzero: bool,
+}
+
 impl Options {
+    /// The options that are one number: their names in posts, and in the fields of a schedule.
+    pub const NUMBERS: [(&'static str, &'static str); 8] = [
+        ("RETRIES", "retries"),
+        ("LAPSES", "lapses"),
+        ("JITTER", "backoff-jitter"),
+        ("LEASE", "lease"),
+        ("TIMEOUT", "timeout"),
+        ("EXPIRE", "expire"),
+        ("RETAIN", "retain"),
+        ("COST", "cost"),
+    ];
+
+    /// The option that posts call so, if it is one of [`Options::NUMBERS`].
+    pub fn number(&mut self, name: &str) -> Option<Number<'_>> {
+        let (value, range, time) = match name {
+            "RETRIES" => (&mut self.retries, -1..=MOST, false),
+            "LAPSES" => (&mut self.lapses, -1..=MOST, false),
+            "JITTER" => (&mut self.jitter, 0..=100, false),
+            "LEASE" => (&mut self.lease, 1..=LONGEST, true),
+            "TIMEOUT" => (&mut self.timeout, -1..=LONGEST, true),
+            "EXPIRE" => (&mut self.expire, -1..=LONGEST, true),
+            "RETAIN" => (&mut self.retain, -1..=LONGEST, true),
+            "COST" => (&mut self.cost, 1..=MOST, false),
+            _ => return None,
+        };
+        Some(Number { value, range, time, nonzero: matches!(name, "TIMEOUT" | "EXPIRE") })
+    }
+
+    /// The option that stands for a setting, if it is named.
+    pub(crate) fn of(&self, setting: Setting) -> Option<i64> {
+        match setting {
+            Setting::Lease => self.lease,
+            Setting::Retries => self.retries,
+            Setting::Lapses => self.lapses,
+            Setting::BackoffBase => self.backoff.map(|(base, _)| base),
+            Setting::BackoffMax => self.backoff.map(|(_, max)| max),
+            Setting::Jitter => self.jitter,
+            Setting::Timeout => self.timeout,
+            Setting::Expire => self.expire,
+            Setting::RetainComplete | Setting::RetainResult => self.retain,
+            _ => None,
+        }
+    }
+
     /// Whether a client may name every value.
     pub fn is_valid(&self) -> bool {
-        let within =
-            |value: Option<i64>, least: i64, most: i64| value.is_none_or(|v| (least..=most).contains(&v));
-        let (base, max) = self.backoff.unzip();
-        within(self.retries, -1, MOST)
-            && within(self.lapses, -1, MOST)
-            && within(base, 0, LONGEST)
-            && within(max, 0, LONGEST)
-            && within(self.jitter, 0, 100)
-            && within(self.lease, 1, LONGEST)
-            && within(self.timeout, -1, LONGEST)
-            && within(self.expire, -1, LONGEST)
-            && within(self.retain, -1, LONGEST)
-            && within(self.cost, 1, MOST)
+        let mut own = *self;
+        let mut within = |name: &str| {
+            own.number(name).is_some_and(|n| n.value.is_none_or(|value| n.range.contains(&value)))
+        };
+        let pause = |ms: i64| (0..=LONGEST).contains(&ms);
+        Self::NUMBERS.iter().all(|(name, _)| within(name))
+            && self.backoff.is_none_or(|(base, max)| pause(base) && pause(max))
     }
 
     /// These options; where one is not named, that of the others.

@@ -62,7 +62,7 @@ use crate::job::heads::{blob, AGES, GROUPED, HEADS, LISTED, PRICED};
 use crate::job::id::Id;
 
 pub use claim::{Claim, End, LastClaim, Session};
-pub use class::{Class, Options};
+pub use class::{Class, Number, Options};
 pub use costs::{Costs, COSTS_MOST};
 pub use extras::{Extras, Origin, Reports, META_MOST, STALE_MOST};
 pub use heads::Heads;

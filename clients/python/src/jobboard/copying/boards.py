@@ -435,15 +435,18 @@ def words(job: Job, without: str = "") -> list[Any]:
     return found
 
 
+NO_WORDS = frozenset(
+    "id state fired refused last intended next due payload parent share backoff-base backoff-max await any within "
+    "ontimeout meta costs tags".split()
+)
+"""The fields of a schedule that are no option of one word; the others are called as their options."""
+
+
 def schedule_words(row: Mapping[str, Any]) -> list[Any]:
-    plain = (
-        "every cron tz start end max backlog overlap jitter name queue group priority delay retries lapses "
-        "backoff-jitter lease timeout expire retain cost user maxlive unique until for"
-    )
     found: list[Any] = [row["payload"]]
-    for name in plain.split():
-        if row.get(name) is not None:
-            found += [name.upper(), row[name]]
+    for name, value in row.items():
+        if name not in NO_WORDS and value is not None:
+            found += [name.upper(), value]
     if "backoff-base" in row:
         found += ["BACKOFF", "EXPONENTIAL", row["backoff-base"], row["backoff-max"]]
     for name, width in (("meta", 2), ("costs", 2), ("tags", 1)):
