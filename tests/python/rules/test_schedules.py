@@ -349,6 +349,8 @@ def test_replicas_follow_and_a_promoted_one_goes_on(fresh_server: Any) -> None:
     fired = shown(board, "s")["fired"]
     wait_until(lambda: shown(board, "s")["fired"] > fired)
     primary.kill()
+    # What the primary has sent is applied before the replica takes the link for down.
+    wait_until(lambda: replica.info("replication")["master_link_status"] == "down")
     copy = replica.board()
     before = shown(copy, "s")["fired"]
     time.sleep(0.1)
