@@ -5,7 +5,7 @@
 //! nothing. The server's timer is set at the end of the turn of the event loop, so that hints can
 //! be given from anywhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,11 @@ type Hint = (i64, i32, Vec<u8>);
 #[derive(Default)]
 struct Timer {
     hints: BTreeSet<Hint>,
+    /// The boards on which something is due that the server does not allow to be done, such as for
+    /// want of replicas, by database and key, with when it was due. Their hints are later.
+    refused: BTreeMap<(i32, Vec<u8>), i64>,
+    /// Whether this server was a replica at the last look: its primary handles the deadlines.
+    is_replica: bool,
     armed: Option<Armed>,
     /// Whether the server has asked for a look at what is overdue.
     look: bool,
@@ -69,7 +74,7 @@ pub struct Stats {
     pub longest_us: u64,
     /// How many boards have a hint.
     pub hints: usize,
-    /// How late the earliest hint is, ms.
+    /// How late the earliest deadline is, ms; 0 on a replica, whose primary handles them.
     pub overdue_ms: i64,
 }
 
@@ -77,6 +82,18 @@ static TIMER: MainCell<Option<Timer>> = MainCell::new(None);
 
 fn with<R>(work: impl FnOnce(&mut Timer) -> R) -> R {
     TIMER.with(|timer| work(timer.get_or_insert_with(Timer::default)))
+}
+
+impl Timer {
+    /// How late the earliest deadline is, ms. Hints to look as soon as possible are of no deadline.
+    fn overdue(&self, now: i64) -> i64 {
+        let hinted = self.hints.range((1, i32::MIN, Vec::new())..).next().map(|(at, _, _)| *at);
+        let first = hinted.into_iter().chain(self.refused.values().copied()).min();
+        match first {
+            Some(first) if !self.is_replica => (now - first).clamp(0, now),
+            _ => 0,
+        }
+    }
 }
 
 /// Gives a hint: look at this board at that time.
@@ -105,27 +122,23 @@ pub fn look(db: i32, key: &[u8]) {
 
 /// Two databases have been swapped: swaps their hints.
 pub fn swap(a: i32, b: i32) {
+    let now_in = |db| match db {
+        _ if db == a => b,
+        _ if db == b => a,
+        _ => db,
+    };
     with(|timer| {
         let hints = std::mem::take(&mut timer.hints);
-        timer.hints = hints
-            .into_iter()
-            .map(|(at, db, key)| match db {
-                _ if db == a => (at, b, key),
-                _ if db == b => (at, a, key),
-                _ => (at, db, key),
-            })
-            .collect();
+        timer.hints = hints.into_iter().map(|(at, db, key)| (at, now_in(db), key)).collect();
+        let refused = std::mem::take(&mut timer.refused);
+        timer.refused = refused.into_iter().map(|((db, key), due)| ((now_in(db), key), due)).collect();
     });
 }
 
 /// The numbers of the timer.
 pub fn stats() -> Stats {
     let now = world::now();
-    with(|timer| {
-        let first = timer.hints.first().map_or(now, |(at, _, _)| *at);
-        let first = if first == 0 { now } else { first };
-        Stats { hints: timer.hints.len(), overdue_ms: (now - first).clamp(0, now), ..timer.stats }
-    })
+    with(|timer| Stats { hints: timer.hints.len(), overdue_ms: timer.overdue(now), ..timer.stats })
 }
 
 /// The most hints that one sweep looks at.
@@ -168,6 +181,9 @@ pub fn end_waits() {
 /// what is due on boards. At the end of a turn of the event loop.
 pub fn arm(ctx: Ctx) {
     let looks = with(|timer| std::mem::take(&mut timer.look));
+    if looks {
+        with(|timer| timer.is_replica = !ctx.is_primary());
+    }
     if world::clock_is_manual() {
         let last = with(|timer| timer.steps) + JUMP;
         while with(|timer| timer.steps < last) && is_due() && ctx.may_write() {
@@ -260,11 +276,20 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
         return;
     }
     let key = ctx.key(name);
+    with(|timer| {
+        if !timer.refused.is_empty() {
+            timer.refused.remove(&(db, name.clone()));
+        }
+    });
     if !is_current(ctx, &key, *at) {
         return;
     }
     if !ctx.allows_write_to(&key) {
-        return hint_at(ctx, &key, db, world::now() + ASK_AGAIN);
+        let (now, wake) = (world::now(), wake_of(ctx, &key));
+        if wake <= now {
+            with(|timer| timer.refused.insert((db, name.clone()), wake));
+        }
+        return hint_at(ctx, &key, db, now + ASK_AGAIN);
     }
     // This gives no hint while it works: the board is behind all others that are due.
     hint_at(ctx, &key, db, LOOKED_AT);

@@ -39,7 +39,8 @@ def server() -> Iterator[Server]:
 
 def numbers(server: Server, boards: list[str]) -> dict[str, float]:
     """What a scrape would find: values by name and labels."""
-    text = server.client().execute_command("JOB.METRICS", *boards)
+    with server.client() as client:
+        text = client.execute_command("JOB.METRICS", *boards)
     return {
         name: float(value)
         for name, value in re.findall(r"^(jobboard_\S+?(?:\{.*\})?) (\S+)$", text, re.MULTILINE)

@@ -463,6 +463,41 @@ def test_a_primary_short_of_replicas_ends_no_lease(fresh_server):
     wait_until(lambda: board.state("j") == "ready")
 
 
+def overdue(server) -> int:
+    return server.info("jobboard")["jobboard_timer_overdue_ms"]
+
+
+def test_the_timer_says_that_it_is_late_while_it_may_not_write(fresh_server):
+    """It asks again and again: how late it is counts from the deadline, not from the last answer."""
+    server = fresh_server()
+    board = server.board()
+    lives.claimed(board, lease=SOON)
+    server.board("idle").post("x", delay=LONG)
+    end = now() + SOON
+    board.client.config_set("min-replicas-to-write", 1)
+    wait_until(lambda: overdue(server) > 1_000)
+    assert overdue(server) <= now() - end + SOON
+    assert board.state("j") == "claimed"
+    board.client.config_set("min-replicas-to-write", 0)
+    wait_until(lambda: board.state("j") == "ready" and overdue(server) == 0)
+
+
+def test_the_timer_of_a_replica_is_not_late(fresh_server):
+    """Its primary handles the deadlines. The board comes by effects, so the replica has noted its times."""
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    replica.wait_synced(primary)
+    board = primary.board()
+    board.post("x", id="j", delay=SOON)
+    wait_until(lambda: board.state("j") == "ready" and replica.board().state("j") == "ready")
+    past(now() + 1_000)
+    assert (overdue(primary), overdue(replica)) == (0, 0)
+    replica.client().execute_command("REPLICAOF", "NO", "ONE")
+    own = replica.board()
+    own.post("x", id="own", delay=SOON)
+    wait_until(lambda: own.state("own") == "ready" and overdue(replica) == 0)
+
+
 def test_effects_are_refused_from_clients_of_a_replica(pair):
     primary, replica = pair
     lives.ready(primary.board())
