@@ -15,9 +15,10 @@ use crate::schedules::Schedules;
 use crate::settings::Overrides;
 use crate::snapshot::Held;
 use crate::statistics::days::Days;
+use crate::structures::allotted::allotted;
 use crate::structures::byte_string::ByteString;
 use crate::structures::interner::Interner;
-use crate::structures::sorted::SortedSlots;
+use crate::structures::lazy::Lazy;
 use crate::workers::Workers;
 
 /// Revisions stay below this, so that they fit into a [`crate::job::U48`].
@@ -26,6 +27,11 @@ pub(crate) const REVISIONS: u64 = NEVER as u64;
 pub(crate) const TURNS: u64 = u64::MAX >> 1;
 /// No command and no tick of the timer counts further than this.
 const HEADROOM: u64 = 1 << 40;
+
+/// Bytes that a server's module adds to a board to keep it under a key.
+const AROUND: usize = 32;
+/// Bytes that a server takes for a key with a value of a module, beside the name of the key.
+const BESIDE: usize = 64;
 
 /// The state machine, made of what its rooms keep. See the crate's comment.
 #[derive(Default)]
@@ -46,7 +52,7 @@ pub struct Board {
     pub(crate) dispatch: Dispatch,
     pub(crate) quotas: Quotas,
     pub(crate) relations: Relations,
-    pub(crate) schedules: Schedules,
+    pub(crate) schedules: Lazy<Schedules>,
     pub(crate) workers: Workers,
     pub(crate) days: Days,
     pub(crate) removed: Removed,
@@ -131,50 +137,49 @@ impl Board {
         self.store.jobs.len() == 0
     }
 
-    /// About how many bytes the board takes. O(queues + workers + users + records of statistics),
-    /// not O(jobs).
+    /// About how many bytes of the allocator's the board takes, with what the server keeps beside it.
+    /// O(queues + workers + users + records of statistics), not O(jobs).
     pub fn bytes(&self) -> usize {
-        let lines = [
-            &self.places.due,
-            &self.places.blocked,
-            &self.places.waits,
-            &self.places.leases,
-            &self.places.expiries,
-            &self.places.drops,
-        ];
-        std::mem::size_of::<Self>()
-            + self.store.jobs.bytes()
-            + self.store.claims.bytes()
-            + self.store.heap
-            // Allocators round up, by a twelfth on average.
-            + self.store.heap / 12
-            + self.store.ids.bytes()
-            + self.queues.iter().map(|(_, _, lane)| lane.by_queue.bytes()).sum::<usize>()
-            + lines.into_iter().map(SortedSlots::bytes).sum::<usize>()
-            + self.places.ended.bytes()
+        allotted(std::mem::size_of::<Self>() + AROUND)
+            + BESIDE
+            + self.store.bytes()
+            + self.places.bytes()
+            + self.queues.bytes()
+            + self.queues.all().map(|(_, name, queue)| allotted(name.len()) + queue.heap()).sum::<usize>()
+            + self.workers.names.bytes()
             + self
-                .queues
-                .iter()
-                .map(|(_, name, q)| {
-                    384 + name.len() + q.ready.bytes() + q.fair.as_ref().map_or(0, |f| f.bytes())
-                })
+                .workers
+                .names
+                .all()
+                .map(|(_, name, w)| allotted(name.len()) + w.claims.bytes())
                 .sum::<usize>()
-            + self.workers.names.iter().map(|(_, n, w)| 128 + n.len() + w.claims.bytes()).sum::<usize>()
-            + self.store.classes.iter().count() * 200
-            + self.places.tombstones.len() * 96
-            + self.removed.ring.len() * 48
-            + self.local.events.bytes()
+            + self.removed.bytes()
+            + self.local.bytes()
+            + self.relations.waits.allocated()
             + self.relations.waits.bytes()
-            + self.places.labels.bytes()
+            + self.relations.families.allocated()
             + self.relations.families.bytes()
+            + self.settings.bytes()
+            + self.dispatch.pauses.allocated()
             + self.dispatch.pauses.iter().len() * 192
+            + self.schedules.allocated()
             + self.schedules.bytes()
+            + self.workers.registrations.allocated()
             + self.workers.registrations.bytes()
             + self.days.bytes()
+            + self.quotas.keys.allocated()
             + self.quotas.keys.bytes()
+            + self.dispatch.limits.allocated()
             + self.dispatch.limits.bytes()
             + self.held.as_ref().map_or(0, |held| held.bytes())
-            + self.quotas.owners.iter().map(|(_, key, _)| 64 + key.len()).sum::<usize>()
+            + self.quotas.owners.iter().map(|owners| owners.bytes()).sum::<usize>()
+            + self
+                .quotas
+                .owners
+                .iter()
+                .flat_map(|o| o.all())
+                .map(|(_, key, _)| allotted(key.len()))
+                .sum::<usize>()
     }
 
     /// Refuses to begin anything on a board whose counters are near their ends: no command and no
@@ -210,11 +215,12 @@ impl Board {
 mod tests {
     use super::*;
 
-    /// There may be thousands. With what the server keeps beside it a board fits into 3,072 bytes.
+    /// There may be thousands. With what the server keeps beside it an empty board fits into 2,048
+    /// bytes, and has nothing on the heap.
     #[test]
     fn an_empty_board_is_small() {
-        let board = Board::default();
-        assert!(std::mem::size_of::<Board>() <= 3_000, "{}", std::mem::size_of::<Board>());
-        assert!(board.bytes() <= 3_072, "{}", board.bytes());
+        let (board, size) = (Board::default(), std::mem::size_of::<Board>());
+        assert!(allotted(size + AROUND) <= 1_536, "{size}");
+        assert_eq!(board.bytes(), allotted(size + AROUND) + BESIDE);
     }
 }

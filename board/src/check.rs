@@ -24,7 +24,7 @@ impl Board {
             if let Some(n) = counts.get_mut(job.state as usize) {
                 *n += 1;
             }
-            let found = job.id().text(|id| self.find(id));
+            let found = self.store.id(slot, job).text(|id| self.find(id));
             if found != Some(slot) {
                 return fail("its id leads elsewhere");
             }
@@ -93,13 +93,13 @@ impl Board {
         let held = self.workers.names.iter().map(|(_, _, w)| w.claims.len()).sum::<usize>();
         let here = Places {
             due: self.places.due.len(),
-            blocked: self.places.blocked.len(),
-            waits: self.places.waits.len(),
+            blocked: self.places.seldom.blocked.len(),
+            waits: self.places.seldom.waits.len(),
             ready,
-            expiries: self.places.expiries.len(),
+            expiries: self.places.seldom.expiries.len(),
             claims: self.store.claims.len(),
             ended: self.places.ended.lines().map(SortedSlots::len).sum(),
-            drops: self.places.drops.len(),
+            drops: self.places.seldom.drops.len(),
         };
         if here != places || self.places.leases.len() != held || held != places.claims {
             return Err(format!(
@@ -107,7 +107,7 @@ impl Board {
                 self.places.leases.len()
             ));
         }
-        if self.store.classes.iter().any(|(_, class, _)| class.options.cost.is_some()) {
+        if self.store.classes.iter().any(|(_, class, _)| class.options().cost.is_some()) {
             return Err("a class has a cost".into());
         }
         self.check_waits()?;
@@ -324,11 +324,11 @@ impl Board {
         let ended = |s: u32| self.store.jobs.get(s).map(Job::ended_key);
         let lease = |s: u32| Some(self.store.lease_key(s));
         sorted("due", &self.places.due, at)?;
-        sorted("expiries", &self.places.expiries, at)?;
-        sorted("drops", &self.places.drops, at)?;
+        sorted("expiries", &self.places.seldom.expiries, at)?;
+        sorted("drops", &self.places.seldom.drops, at)?;
         sorted("leases", &self.places.leases, lease)?;
-        sorted("blocked", &self.places.blocked, at)?;
-        sorted("waits", &self.places.waits, |s| self.store.jobs.get(s).map(Job::wait_key))?;
+        sorted("blocked", &self.places.seldom.blocked, at)?;
+        sorted("waits", &self.places.seldom.waits, |s| self.store.jobs.get(s).map(Job::wait_key))?;
         for line in self.places.ended.lines() {
             sorted("ended", line, ended)?;
         }
@@ -347,7 +347,7 @@ impl Board {
     }
 }
 
-fn sorted<K: Ord + Copy + Default>(
+fn sorted<K: Ord + Copy + Default + 'static>(
     name: &str,
     line: &SortedSlots<K>,
     key_of: impl Fn(u32) -> Option<K>,

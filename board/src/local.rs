@@ -8,7 +8,9 @@ use crate::places::next_event::NextEvent;
 use crate::quotas::room::Freed;
 use crate::relations::bounds::Looks;
 use crate::statistics::pace::PaceCounter;
+use crate::structures::allotted::allotted;
 use crate::structures::histogram::Histogram;
+use crate::structures::lazy::Lazy;
 use crate::workers::sessions::Sessions;
 
 /// Local knowledge of the board.
@@ -40,7 +42,7 @@ pub(crate) struct Local {
     /// Whether anyone but its worker has ended a claim since [`Board::taken`](crate::Board::taken).
     pub taken: bool,
     /// Which connection carries which session claim.
-    pub sessions: Sessions,
+    pub sessions: Lazy<Sessions>,
     /// Whether a worker has stopped being quiet since [`Board::roused`](crate::Board::roused).
     pub roused: bool,
     /// How many edges decisions have looked at.
@@ -55,6 +57,15 @@ pub(crate) struct Local {
     /// How late time was since [`Board::take_lateness`](crate::Board::take_lateness), by
     /// [`Late`](crate::Late).
     pub lateness: Option<Box<[Histogram; 3]>>,
+}
+
+impl Local {
+    /// Bytes on the heap, without those of few boards.
+    pub fn bytes(&self) -> usize {
+        let queues = allotted(self.busy.capacity() * 4) + allotted(self.woken.capacity() * 4);
+        let late = self.lateness.iter().map(|late| allotted(std::mem::size_of_val(&**late)));
+        queues + late.sum::<usize>() + self.events.bytes() + self.sessions.allocated()
+    }
 }
 
 /// Local knowledge of a queue.

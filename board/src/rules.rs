@@ -29,7 +29,7 @@ impl Board {
     }
 
     pub(crate) fn job_rule(&self, job: &Job, setting: Setting, rules: &Rules) -> i64 {
-        let own = self.class_of(job).and_then(|class| class.options.of(setting));
+        let own = self.class_of(job).and_then(|class| class.options().of(setting));
         own.unwrap_or_else(|| self.queue_rule(setting, self.queue_number(job), rules))
     }
 

@@ -5,6 +5,7 @@ use serde::Deserializer;
 
 use crate::events::ALL_EVENTS;
 use crate::format::{read_map, write_map, Unreadable, Written};
+use crate::structures::allotted::allotted;
 
 /// One setting. The numbers are part of the format of effects and snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -275,6 +276,11 @@ impl Overrides {
     /// Its own value, if it has one.
     pub fn get(&self, setting: Setting) -> Option<i64> {
         self.0.iter().find(|(s, _)| *s == setting).map(|(_, v)| *v)
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn bytes(&self) -> usize {
+        allotted(self.0.capacity() * std::mem::size_of::<(Setting, i64)>())
     }
 
     /// Whether it limits the number of live jobs.

@@ -22,7 +22,7 @@ impl Board {
     /// Whether the queue, or a shared limit that it names, is full. O(1).
     pub(crate) fn is_full(&self, lane: &Queue) -> bool {
         self.most(lane).is_some_and(|most| lane.count(State::Claimed) >= most)
-            || self.dispatch.limits.first_full(&lane.limits).is_some()
+            || self.dispatch.limits.first_full(&lane.seldom.limits).is_some()
     }
 
     /// How many jobs of a queue may run at once; -1 without a limit. O(1).

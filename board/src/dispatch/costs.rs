@@ -109,15 +109,15 @@ impl Board {
             after - if estimate { refill.taken(before) } else { before }
         };
         let plain = |refill: &Refill| more(refill, before.plain, after.plain);
-        if let Some(refill) = self.dispatch.refill {
-            settle(&mut self.dispatch.bucket, &refill, plain(&refill), now);
+        if let Some(refill) = self.dispatch.rate.refill {
+            settle(&mut self.dispatch.rate.bucket, &refill, plain(&refill), now);
             if plain(&refill) < 0 {
                 self.wake_all();
             }
         }
         let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-        if let Some(refill) = lane.refill {
-            settle(&mut lane.bucket, &refill, plain(&refill), now);
+        if let Some(refill) = lane.seldom.refill {
+            settle(&mut lane.seldom.bucket, &refill, plain(&refill), now);
             if plain(&refill) < 0 {
                 self.wake_queue(queue);
             }

@@ -61,9 +61,9 @@ impl<'a> Item<'a> for QueueImage {
         let images = own.map(|(_, name, q)| QueueImage {
             name: name.clone(),
             settings: q.settings.clone(),
-            bucket: q.bucket.filter(|_| q.refill.is_some()),
-            limits: q.limits.to_vec(),
-            dead: q.dead.clone(),
+            bucket: q.seldom.bucket.filter(|_| q.seldom.refill.is_some()),
+            limits: q.seldom.limits.to_vec(),
+            dead: q.seldom.dead.clone(),
         });
         let mut images: Vec<QueueImage> = images.collect();
         images.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -80,9 +80,13 @@ impl<'a> Item<'a> for QueueImage {
         board.load_names(number, Owner::Queue, &limits)?;
         let queue = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
         need(!queue.is_configured(), "a queue twice")?;
-        queue.refill = Refill::set_by(&settings);
-        need(bucket.is_none_or(|bucket| bucket.is_valid() && queue.refill.is_some()), "bucket")?;
-        (queue.settings, queue.bucket, queue.limits, queue.dead) = (settings, bucket, limits.into(), dead);
+        queue.set_refill(Refill::set_by(&settings));
+        need(bucket.is_none_or(|bucket| bucket.is_valid() && queue.seldom.refill.is_some()), "bucket")?;
+        queue.settings = settings;
+        if bucket.is_some() || !limits.is_empty() || dead.is_some() {
+            let seldom = &mut *queue.seldom;
+            (seldom.bucket, seldom.limits, seldom.dead) = (bucket, limits, dead);
+        }
         holds.into_iter().filter(|holds| *holds).for_each(|_| board.queues.hold(number));
         Ok(())
     }

@@ -28,6 +28,7 @@ use crate::job::{Job, State};
 use crate::queue::Queue;
 use crate::settings::{Overrides, Setting};
 use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::Part;
 use crate::structures::slab::Slab;
 
 #[cfg(doc)]
@@ -41,7 +42,7 @@ pub const LIMITS_MOST: usize = 10_000;
 pub const GROUPS_MOST: usize = 1_000;
 
 /// A list of limits: their numbers, rising.
-pub(crate) type List = Box<[u32]>;
+pub(crate) type List = Vec<u32>;
 
 /// One shared limit. See the module's comment.
 #[derive(Default)]
@@ -92,6 +93,10 @@ pub(crate) struct Share {
 pub(crate) struct Limits {
     all: Slab<Limit>,
     names: BTreeMap<ByteString, u32>,
+}
+
+impl Part for Limits {
+    const BLANK: &'static Self = &Limits { all: Slab::new(), names: BTreeMap::new() };
 }
 
 impl Limits {
@@ -198,8 +203,8 @@ impl Board {
     /// The shared limits that count for a job of this queue and group, each once. O(k).
     pub(crate) fn limits_of(&self, queue: u32, group: Option<u32>) -> Vec<u32> {
         let Some(lane) = self.queues.get(queue) else { return Vec::new() };
-        let more = lane.group_limits(group).iter().filter(|number| !lane.limits.contains(number));
-        lane.limits.iter().chain(more).copied().collect()
+        let more = lane.group_limits(group).iter().filter(|number| !lane.seldom.limits.contains(number));
+        lane.seldom.limits.iter().chain(more).copied().collect()
     }
 
     /// Counts a job of this queue and group that starts (`by` 1) or stops (`by` -1) running. O(k
@@ -306,7 +311,7 @@ impl Board {
     pub(crate) fn runs_under(&self, queue: u32, number: u32) -> u64 {
         let Some(lane) = self.queues.get(queue) else { return 0 };
         let share = lane.fair.as_deref().and_then(|fair| fair.shares.get(&number));
-        match lane.limits.contains(&number) {
+        match lane.seldom.limits.contains(&number) {
             true => lane.count(State::Claimed),
             false => share.map_or(0, |share| share.runs),
         }
@@ -332,7 +337,7 @@ impl Board {
     pub fn limits_named(&self, queue: &[u8], group: Option<&[u8]>) -> Option<Vec<&[u8]>> {
         let lane = self.queues.get(self.queues.find(queue)?)?;
         let list = match group {
-            None => Some(&lane.limits).filter(|list| !list.is_empty()),
+            None => Some(&lane.seldom.limits).filter(|list| !list.is_empty()),
             Some(crate::ALL_GROUPS) => {
                 lane.fair.as_deref().map(|fair| &fair.limits).filter(|list| !list.is_empty())
             }
@@ -412,7 +417,7 @@ impl Board {
             if fair.is_some_and(|fair| fair.shares != shares || fair.runs != grouped) {
                 return Err("the groups of a queue do not know their limits".into());
             }
-            for number in &*lane.limits {
+            for number in &*lane.seldom.limits {
                 *lists.entry(*number).or_default() += 1;
             }
             for (number, lists) in lists {

@@ -43,7 +43,9 @@ impl Board {
             }
         }
         match owner {
-            Owner::Queue => self.queues.get_mut(queue).ok_or(ApplyError)?.limits = list.unwrap_or_default(),
+            Owner::Queue => {
+                self.queues.get_mut(queue).ok_or(ApplyError)?.seldom.limits = list.unwrap_or_default()
+            }
             Owner::Groups => {
                 let fair = self.open_rounds(queue)?;
                 fair.share_runs(&old.unwrap_or_default(), -(fair.runs as i64));
@@ -68,7 +70,7 @@ impl Board {
     fn list_of(&mut self, queue: u32, owner: Owner) -> Result<Option<List>, ApplyError> {
         let some = |list: &List| Some(list.clone()).filter(|list| !list.is_empty());
         Ok(match owner {
-            Owner::Queue => some(&self.queues.get(queue).ok_or(ApplyError)?.limits),
+            Owner::Queue => some(&self.queues.get(queue).ok_or(ApplyError)?.seldom.limits),
             Owner::Groups => some(&self.open_rounds(queue)?.limits),
             Owner::Group(at) => self.open_rounds(queue)?.groups.get(at).ok_or(ApplyError)?.limits.clone(),
         })

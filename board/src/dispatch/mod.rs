@@ -27,6 +27,7 @@ pub(crate) mod rounds;
 use std::collections::BTreeSet;
 
 use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::{Lazy, Part};
 use buckets::{Bucket, Refill};
 use limits::Limits;
 use pauses::Pauses;
@@ -34,14 +35,10 @@ use pauses::Pauses;
 /// What keeps jobs back, and the turns of groups.
 #[derive(Default)]
 pub(crate) struct Dispatch {
-    pub(crate) pauses: Pauses,
-    /// How fast jobs may be claimed from the whole board; `None` without a limit. Follows from
-    /// settings.
-    pub(crate) refill: Option<Refill>,
-    /// The board's permits; `None` when all are there.
-    pub(crate) bucket: Option<Bucket>,
+    pub(crate) pauses: Lazy<Pauses>,
+    pub(crate) rate: Lazy<Rate>,
     /// The shared limits.
-    pub(crate) limits: Limits,
+    pub(crate) limits: Lazy<Limits>,
     /// Groups that wait for permits, or that are kept for their bucket alone: until when (Unix ms),
     /// which queue, which group.
     pub(crate) rests: BTreeSet<(i64, ByteString, u32)>,
@@ -49,4 +46,26 @@ pub(crate) struct Dispatch {
     pub(crate) reviews: BTreeSet<ByteString>,
     /// How many tags groups have been given in the rounds of their queues.
     pub(crate) turns: u64,
+}
+
+/// How fast jobs may be claimed from the whole board.
+#[derive(Default)]
+pub(crate) struct Rate {
+    /// `None` without a limit. Follows from settings.
+    pub(crate) refill: Option<Refill>,
+    /// The board's permits; `None` when all are there.
+    pub(crate) bucket: Option<Bucket>,
+}
+
+impl Part for Rate {
+    const BLANK: &'static Self = &Rate { refill: None, bucket: None };
+}
+
+impl Dispatch {
+    /// Sets how fast jobs may be claimed from the whole board.
+    pub(crate) fn set_refill(&mut self, refill: Option<Refill>) {
+        if refill != self.rate.refill {
+            self.rate.refill = refill;
+        }
+    }
 }

@@ -9,6 +9,7 @@ use crate::effect::ApplyError;
 use crate::job::order::TimeKey;
 use crate::job::NEVER;
 use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::Part;
 
 /// What is paused.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +42,11 @@ pub(crate) struct Pauses {
     releases: BTreeSet<Place>,
     /// Until when the whole board is paused, Unix ms; 0 when it is not.
     whole: i64,
+}
+
+impl Part for Pauses {
+    const BLANK: &'static Self =
+        &Pauses { all: BTreeMap::new(), ends: BTreeSet::new(), releases: BTreeSet::new(), whole: 0 };
 }
 
 impl Pauses {

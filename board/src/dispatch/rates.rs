@@ -47,23 +47,23 @@ impl Board {
     /// the past if it may now. O(1).
     pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job) -> i64 {
         let group = job.group().and_then(|at| Some((lane.fair.as_deref()?, lane.group(at)?)));
-        if self.dispatch.refill.is_none()
-            && lane.refill.is_none()
+        if self.dispatch.rate.refill.is_none()
+            && lane.seldom.refill.is_none()
             && group.is_none()
-            && lane.limits.is_empty()
+            && lane.seldom.limits.is_empty()
         {
             return 0;
         }
         let price = Price::of_job(job);
         let of_group = group.and_then(|(fair, group)| Some((&group.bucket, fair.refill(group)?)));
         let all = [
-            self.dispatch.refill.map(|refill| (&self.dispatch.bucket, refill)),
-            lane.refill.map(|refill| (&lane.bucket, refill)),
+            self.dispatch.rate.refill.map(|refill| (&self.dispatch.rate.bucket, refill)),
+            lane.seldom.refill.map(|refill| (&lane.seldom.bucket, refill)),
             of_group,
         ];
         let ready = |(bucket, refill)| ready_at(bucket, &refill, price.plain);
         let own = all.into_iter().flatten().map(ready).max();
-        let lists = [&lane.limits, lane.group_limits(job.group())];
+        let lists = [&lane.seldom.limits, lane.group_limits(job.group())];
         let named = lists.into_iter().map(|list| self.dispatch.limits.tokens_at(list, price)).max();
         own.max(named).unwrap_or(0)
     }
@@ -84,12 +84,12 @@ impl Board {
         let (queue, group) = (self.queue_number(job), job.group());
         let price = Price::of_job(job);
         let (cost, named) = (price.plain, self.named_costs(queue, group, price));
-        if let Some(refill) = self.dispatch.refill {
-            take(&mut self.dispatch.bucket, &refill, cost, now);
+        if let Some(refill) = self.dispatch.rate.refill {
+            take(&mut self.dispatch.rate.bucket, &refill, cost, now);
         }
         let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-        if let Some(refill) = lane.refill {
-            take(&mut lane.bucket, &refill, cost, now);
+        if let Some(refill) = lane.seldom.refill {
+            take(&mut lane.seldom.bucket, &refill, cost, now);
         }
         if let (Some(at), Some(fair)) = (group, lane.fair.as_deref_mut()) {
             let refill = fair.groups.get(at).and_then(|group| fair.refill(group));

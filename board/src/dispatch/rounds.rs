@@ -116,7 +116,10 @@ impl Board {
         let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
         if let Some(fair) = lane.fair.as_deref_mut() {
             fair.charge(group, level, &mut self.dispatch.turns);
-        } else if lane.refill.is_none() && self.dispatch.refill.is_none() && lane.limits.is_empty() {
+        } else if lane.seldom.refill.is_none()
+            && self.dispatch.rate.refill.is_none()
+            && lane.seldom.limits.is_empty()
+        {
             return Ok(());
         }
         self.take_tokens(slot, now)

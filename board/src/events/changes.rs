@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use crate::board::Board;
 use crate::job::id::Id;
 use crate::settings::Setting;
+use crate::structures::allotted::allotted;
 use crate::structures::byte_string::ByteString;
 
 written! {
@@ -35,8 +36,31 @@ written! {
 #[derive(Default)]
 pub(crate) struct Removed {
     pub ring: VecDeque<Gone>,
+    /// Bytes on the heap that the ids take.
+    pub heap: usize,
     /// What was removed at this revision or before may be forgotten.
     pub unknown: u64,
+}
+
+impl Removed {
+    fn push(&mut self, gone: Gone) {
+        self.heap += gone.id.allotted();
+        self.ring.push_back(gone);
+    }
+
+    fn pop(&mut self) {
+        if let Some(gone) = self.ring.pop_front() {
+            self.heap -= gone.id.allotted();
+        }
+        if self.ring.is_empty() {
+            self.ring = VecDeque::new();
+        }
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        allotted(self.ring.capacity() * size_of::<Gone>()) + self.heap
+    }
 }
 
 /// The most changes of records that are remembered.
@@ -76,7 +100,7 @@ impl Board {
     /// Remembers a removed record whose id is free from now on.
     pub(crate) fn remember_gone(&mut self, id: Id<ByteString>, now: i64) {
         let (most, ttl) = (self.own(Setting::Tombstones).max(0) as usize, self.own(Setting::TombstoneTtl));
-        self.removed.ring.push_back(Gone { id, version: self.revision, at: now });
+        self.removed.push(Gone { id, version: self.revision, at: now });
         // Forgets at most two at once, so that no command pays for many; all of them when none may
         // be kept.
         for _ in 0..if most == 0 { usize::MAX } else { 2 } {
@@ -86,7 +110,7 @@ impl Board {
                 return;
             }
             let version = first.version;
-            self.removed.ring.pop_front();
+            self.removed.pop();
             self.forget_until(version);
         }
     }
@@ -154,7 +178,7 @@ impl<'a> Item<'a> for Gone {
         let before = board.removed.ring.back().map_or(0, |gone| gone.version);
         need((1..=255).contains(&self.id.borrowed().bytes().len()) && is_time(self.at), "gone")?;
         need((before..=board.revision).contains(&self.version), "gone")?;
-        board.removed.ring.push_back(self);
+        board.removed.push(self);
         Ok(())
     }
 }

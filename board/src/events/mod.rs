@@ -267,9 +267,10 @@ impl Board {
     }
 
     fn mark_id(&mut self, slot: u32) {
-        let Some(job) = self.store.jobs.get(slot) else { return };
-        if self.local.events.changed.last().is_none_or(|last| last.borrowed() != job.id()) {
-            self.local.events.changed.push(job.id().owned());
+        let Some(id) = self.id(slot) else { return };
+        if self.local.events.changed.last().is_none_or(|last| last.borrowed() != id) {
+            let id = id.owned();
+            self.local.events.changed.push(id);
         }
     }
 
@@ -300,7 +301,7 @@ impl Board {
         let public = self.is_public(kind, slot);
         let heard = public || self.local.events.subscribers.workers && kind.for_worker();
         let job = self.store.jobs.get(slot).filter(|_| heard);
-        let event = job.map(|job| (job.id().owned(), more(self, job)));
+        let event = job.map(|job| (self.store.id(slot, job).owned(), more(self, job)));
         if let Some((id, (worker, fields))) = event {
             let tracked = self.places.labels.tracked(slot);
             self.send(kind, public, Some((id, tracked)), worker, fields);

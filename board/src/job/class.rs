@@ -42,6 +42,18 @@ pub struct Number<'a> {
     pub nonzero: bool,
 }
 
+const NO_OPTIONS: Options = Options {
+    retries: None,
+    lapses: None,
+    backoff: None,
+    jitter: None,
+    lease: None,
+    timeout: None,
+    expire: None,
+    retain: None,
+    cost: None,
+};
+
 impl Options {
     /// The options that are one number: their names in posts, and in the fields of a schedule.
     pub const NUMBERS: [(&'static str, &'static str); 8] = [
@@ -121,6 +133,13 @@ pub struct Class {
     pub queue: u32,
     /// The name of the job, its type; empty when it has none.
     pub name: ByteString,
+    /// What it was posted with, without its cost; `None` for no options.
+    pub own: Option<Box<Options>>,
+}
+
+impl Class {
     /// What it was posted with, without its cost.
-    pub options: Options,
+    pub fn options(&self) -> &Options {
+        self.own.as_deref().unwrap_or(&NO_OPTIONS)
+    }
 }

@@ -19,17 +19,19 @@ impl Board {
         let options = Options { cost: None, ..options };
         let same = self.store.classes.key(self.local.last_class).is_some_and(|class| {
             *class.name == *name
-                && class.options == options
+                && *class.options() == options
                 && self.queues.key(class.queue).is_some_and(|q| **q == *queue)
         });
         if !same {
             let queue = self.queue(queue);
-            let class = Class { queue, name: name.into(), options };
+            let own = (options != Options::default()).then(|| Box::new(options));
+            let class = Class { queue, name: name.into(), own };
             self.local.last_class = match self.store.classes.find(&class) {
                 Some(number) => number,
                 None => {
                     self.queues.hold(queue);
-                    let name = self.places.labels.hold_name(&class.name);
+                    let named = !class.name.is_empty();
+                    let name = named.then(|| self.places.labels.hold_name(&class.name)).flatten();
                     let (number, gone) = self.store.classes.add(class);
                     if let Some(label) = self.store.classes.get_mut(number) {
                         *label = name;
@@ -51,7 +53,9 @@ impl Board {
     pub(crate) fn forget_class(&mut self, class: Option<Class>) {
         if let Some(class) = class {
             self.queues.release(class.queue);
-            self.places.labels.release_name(&class.name);
+            if let Some(labels) = self.places.labels.there() {
+                labels.release_name(&class.name);
+            }
         }
     }
 
@@ -66,7 +70,7 @@ impl Board {
     ) -> Result<(), ApplyError> {
         let job = self.job(slot)?;
         let class = self.class_of(job).ok_or(ApplyError)?;
-        let options = options.or(class.options);
+        let options = options.or(*class.options());
         let name = name.map_or_else(|| class.name.clone(), ByteString::from);
         let queue = queue.map_or_else(|| ByteString::from(self.queue_name(job)), ByteString::from);
         let (old, from_queue, bytes) = (job.class, class.queue, self.weight(job));

@@ -181,9 +181,9 @@ impl Extras {
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         std::mem::size_of::<Self>()
-            + self.reports.bytes()
+            + self.reports.part_bytes()
             + Reports::bytes(&self.reports)
-            + self.retrying.bytes()
+            + self.retrying.part_bytes()
             + self.retrying.stale.iter().map(|w| w.len() + 16).sum::<usize>()
             + self.user.as_ref().map_or(0, |user| user.len())
             + self.unique.as_ref().map_or(0, |unique| unique.bytes())
@@ -192,7 +192,7 @@ impl Extras {
             + self.advanced.as_ref().map_or(0, |advanced| advanced.0.len() + 24)
             + self.meta.iter().map(|(f, v)| f.len() + v.len() + 32).sum::<usize>()
             + self.history.bytes()
-            + self.remembered.bytes()
+            + self.remembered.part_bytes()
             + Remembered::bytes(&self.remembered)
             + std::mem::size_of_val(&*self.after)
             + self.family.as_ref().map_or(0, |_| std::mem::size_of::<Family>())

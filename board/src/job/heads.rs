@@ -80,14 +80,14 @@ impl<'a> Heads<'a> {
 }
 
 /// The allocation of a job.
-pub(super) fn blob(heads: &Heads<'_>, id: Id<&[u8]>, payload: &[u8]) -> Box<[u8]> {
-    let (id_bytes, more) = (id.bytes(), heads.flags() != 0);
-    let len = if more { heads.len() } else { 0 } + usize::from(matches!(id, Id::Named(_)));
+pub(super) fn blob(heads: &Heads<'_>, id: Option<Id<&[u8]>>, payload: &[u8]) -> Box<[u8]> {
+    let (id_bytes, more) = (id.as_ref().map_or(&[][..], Id::bytes), heads.flags() != 0);
+    let len = if more { heads.len() } else { 0 } + usize::from(matches!(id, Some(Id::Named(_))));
     let mut blob = Vec::with_capacity(len + id_bytes.len() + payload.len());
     if more {
         heads.write(&mut blob);
     }
-    if let Id::Named(name) = id {
+    if let Some(Id::Named(name)) = id {
         blob.push(name.len().min(255) as u8);
     }
     blob.extend_from_slice(id_bytes);

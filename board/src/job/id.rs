@@ -7,6 +7,7 @@ use serde::Deserializer;
 use uuid::Uuid;
 
 use crate::format::{Unreadable, Written};
+use crate::structures::allotted::allotted;
 use crate::structures::byte_string::ByteString;
 
 /// An id; `B` holds the bytes of a chosen one.
@@ -35,6 +36,14 @@ impl Id<ByteString> {
         match self {
             Id::Made(bytes) => Id::Made(*bytes),
             Id::Named(name) => Id::Named(name),
+        }
+    }
+
+    /// Bytes that the allocator takes for it.
+    pub(crate) fn allotted(&self) -> usize {
+        match self {
+            Id::Made(_) => 0,
+            Id::Named(name) => allotted(name.len()),
         }
     }
 
@@ -123,6 +132,15 @@ pub fn make(now: i64, random: u64, slot: u32, order: u64) -> [u8; 16] {
     uuid::Builder::from_unix_timestamp_millis(now.max(0) as u64, &tail).into_uuid().into_bytes()
 }
 
+/// The random bits of a made id, as [`make`] takes them.
+pub(crate) fn noise(id: &[u8; 16]) -> u32 {
+    let [.., third, a, b, c, _, _, _, _] = *id;
+    u32::from_le_bytes([third, a, b, c]) & NOISE
+}
+
+/// The random bits that [`make`] takes.
+pub(crate) const NOISE: u32 = u32::from_le_bytes([0x3, 0xff, 0xff, 0xff]);
+
 /// Reads a text that may be a made id: its bytes and its slot. Accepts only the exact text that
 /// [`Id::text`] gives.
 pub fn read_made(text: &[u8]) -> Option<([u8; 16], u32)> {
@@ -160,6 +178,8 @@ mod tests {
         let text = Id::Made(id).to_vec();
         assert_eq!(Uuid::from_bytes(id).get_version_num(), 7);
         assert_eq!(read_made(&text), Some((id, 77)));
+        assert_eq!(noise(&id), NOISE);
+        assert_eq!(make(1_700_000_000_000, noise(&id).into(), 77, 5), id);
         assert_eq!(read_made(&text.to_ascii_uppercase()), None);
         assert_eq!(read_made(b"0191f7c0-0000-7000-8000-00000000004"), None);
     }

@@ -60,6 +60,7 @@ mod heads;
 use crate::job::costs::PackedCosts;
 use crate::job::heads::{blob, AGES, GROUPED, HEADS, LISTED, PRICED};
 use crate::job::id::Id;
+use crate::structures::allotted::allotted;
 
 pub use claim::{Claim, End, LastClaim, Session};
 pub use class::{Class, Number, Options};
@@ -168,8 +169,8 @@ numbered!(State, "state": Scheduled, Blocked, Ready, Claimed, Complete, Failed, 
 
 /// What every job has. See the module's comment.
 pub struct Job {
-    /// What few jobs have ([`Heads`]), id and payload in one allocation: 16 bytes of a made id, or a
-    /// length byte and a chosen one; then the payload.
+    /// What few jobs have ([`Heads`]), id and payload in one allocation: 16 bytes of a made id that does
+    /// not follow from the record ([`Store::id`]), or a length byte and a chosen one; then the payload.
     blob: Box<[u8]>,
     /// What few jobs have.
     pub extras: Option<Box<Extras>>,
@@ -189,18 +190,26 @@ pub struct Job {
     pub version: U48,
     /// Where in its life it is.
     pub state: State,
-    /// [`MADE`], and which [`Heads`] it has.
+    /// [`MADE`], [`FOLLOWS`], and which [`Heads`] it has.
     flags: u8,
 }
 
 /// The server made its id.
 const MADE: u8 = 1;
+/// Its id follows from the record, and is not in its allocation.
+const FOLLOWS: u8 = 32;
+/// Bytes of a made id.
+const MADE_BYTES: usize = 16;
 
 impl Job {
-    /// A record of a job that is in no place yet.
-    pub fn new(id: Id<&[u8]>, payload: &[u8], class: u32, priority: i32, heads: &Heads<'_>) -> Self {
+    /// A record of a job that is in no place yet; without an id if it follows from the record.
+    pub fn new(id: Option<Id<&[u8]>>, payload: &[u8], class: u32, priority: i32, heads: &Heads<'_>) -> Self {
         let zero = U48::new(0);
-        let made = if matches!(id, Id::Made(_)) { MADE } else { 0 };
+        let made = match id {
+            None => MADE | FOLLOWS,
+            Some(Id::Made(_)) => MADE,
+            Some(Id::Named(_)) => 0,
+        };
         Job {
             blob: blob(heads, id, payload),
             extras: None,
@@ -272,21 +281,28 @@ impl Job {
             GROUPED => self.blob.get(4..).unwrap_or_default(),
             _ => self.blob.get(self.heads().len()..).unwrap_or_default(),
         };
-        if self.made() {
-            return blob.split_at_checked(16).unwrap_or_default();
-        }
-        match blob.split_first() {
-            Some((len, rest)) => rest.split_at_checked(*len as usize).unwrap_or_default(),
-            None => Default::default(),
+        match (self.flags & (MADE | FOLLOWS), blob.split_first()) {
+            (0, Some((len, rest))) => rest.split_at_checked(*len as usize).unwrap_or_default(),
+            (MADE, _) => blob.split_at_checked(MADE_BYTES).unwrap_or_default(),
+            _ => (&[], blob),
         }
     }
 
-    /// Its id.
-    pub fn id(&self) -> Id<&[u8]> {
+    /// Its id; `None` when it follows from the record, see [`Store::id`].
+    pub(crate) fn kept_id(&self) -> Option<Id<&[u8]>> {
         let id = self.split().0;
         match id.try_into() {
-            Ok(bytes) if self.made() => Id::Made(bytes),
-            _ => Id::Named(id),
+            _ if self.flags & FOLLOWS != 0 => None,
+            Ok(bytes) if self.made() => Some(Id::Made(bytes)),
+            _ => Some(Id::Named(id)),
+        }
+    }
+
+    /// Keeps its id, which no longer follows from the record.
+    pub(crate) fn keep_id(&mut self, id: [u8; MADE_BYTES]) {
+        if self.flags & FOLLOWS != 0 {
+            self.blob = blob(&self.heads(), Some(Id::Made(id)), self.payload());
+            self.flags &= !FOLLOWS;
         }
     }
 
@@ -305,11 +321,11 @@ impl Job {
 
     /// Replaces its payload.
     pub fn set_payload(&mut self, payload: &[u8]) {
-        self.blob = blob(&self.heads(), self.id(), payload);
+        self.blob = blob(&self.heads(), self.kept_id(), payload);
     }
 
     fn with(&self, heads: &Heads<'_>) -> (Box<[u8]>, u8) {
-        (blob(heads, self.id(), self.payload()), self.flags & !HEADS | heads.flags())
+        (blob(heads, self.kept_id(), self.payload()), self.flags & !HEADS | heads.flags())
     }
 
     /// Moves it to another group, or to none.
@@ -339,9 +355,17 @@ impl Job {
         !self.state.ended() && self.extras.as_ref().is_some_and(|extras| extras.attempt > 0)
     }
 
-    /// Bytes on the heap beside the record itself.
+    /// About how many bytes the allocator takes for what it has on the heap.
+    pub(crate) fn allotted(&self) -> usize {
+        // The parts of what few jobs have are many and small: rounded up by a twelfth on average.
+        allotted(self.blob.len()) + self.extras.as_ref().map_or(0, |r| r.bytes() * 13 / 12)
+    }
+
+    /// Bytes of its id, its payload and what few jobs have, which limits count: a made id counts whether
+    /// it is kept or not.
     pub fn heap(&self) -> usize {
-        self.blob.len() + self.extras.as_ref().map_or(0, |r| r.bytes())
+        let follows = if self.flags & FOLLOWS != 0 { MADE_BYTES } else { 0 };
+        follows + self.blob.len() + self.extras.as_ref().map_or(0, |r| r.bytes())
     }
 }
 
@@ -356,20 +380,31 @@ mod tests {
 
     #[test]
     fn id_and_payload_share_one_allocation() {
-        let mut job = Job::new(Id::Named(b"a\0b"), b"payload", 0, 0, &Heads::default());
-        assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b"payload"[..]));
+        let mut job = Job::new(Some(Id::Named(b"a\0b")), b"payload", 0, 0, &Heads::default());
+        assert_eq!((job.kept_id(), job.payload()), (Some(Id::Named(&b"a\0b"[..])), &b"payload"[..]));
         job.set_payload(b"");
-        assert_eq!((job.id(), job.payload()), (Id::Named(&b"a\0b"[..]), &b""[..]));
+        assert_eq!((job.kept_id(), job.payload()), (Some(Id::Named(&b"a\0b"[..])), &b""[..]));
         let made = [9; 16];
-        let job = Job::new(Id::Made(made), b"x", 0, 0, &Heads::default());
-        assert_eq!((job.id(), job.payload(), job.chosen_id()), (Id::Made(made), &b"x"[..], &b""[..]));
+        let job = Job::new(Some(Id::Made(made)), b"x", 0, 0, &Heads::default());
+        let empty = &b""[..];
+        assert_eq!((job.kept_id(), job.payload(), job.chosen_id()), (Some(Id::Made(made)), &b"x"[..], empty));
+        let mut job = Job::new(None, b"x", 0, 0, &Heads { ageing: 5, ..Heads::default() });
+        assert_eq!((job.kept_id(), job.payload(), job.chosen_id()), (None, &b"x"[..], empty));
+        let weight = job.heap();
+        job.keep_id(made);
+        job.set_payload(b"y");
+        assert_eq!((job.kept_id(), job.payload(), job.ageing()), (Some(Id::Made(made)), &b"y"[..], 5));
+        assert_eq!(job.heap(), weight);
     }
 
     #[test]
     fn group_ageing_and_costs_come_and_go_beside_id_and_payload() {
         let heads = Heads { group: Some(1 << 29), ..Heads::default() };
-        let mut job = Job::new(Id::Named(b"a"), b"x", 0, 0, &heads);
-        assert_eq!((job.group(), job.id(), job.payload()), (Some(1 << 29), Id::Named(&b"a"[..]), &b"x"[..]));
+        let mut job = Job::new(Some(Id::Named(b"a")), b"x", 0, 0, &heads);
+        assert_eq!(
+            (job.group(), job.kept_id(), job.payload()),
+            (Some(1 << 29), Some(Id::Named(&b"a"[..])), &b"x"[..])
+        );
         job.set_payload(b"other");
         job.set_group(Some(7));
         assert_eq!((job.group(), job.payload()), (Some(7), &b"other"[..]));
@@ -384,7 +419,7 @@ mod tests {
         job.set_ageing(0);
         job.set_costs(Some(4), None);
         assert_eq!((job.group(), job.ageing(), job.cost(), job.costs().len()), (None, 0, Some(4), 2));
-        assert_eq!((job.id(), job.payload()), (Id::Named(&b"a"[..]), &b"other"[..]));
+        assert_eq!((job.kept_id(), job.payload()), (Some(Id::Named(&b"a"[..])), &b"other"[..]));
         job.set_costs(None, Some(PackedCosts::default()));
         assert_eq!((job.costs().len(), job.is_priced(), job.heap()), (0, true, 4 + 2 + 5));
     }

@@ -2,9 +2,11 @@
 
 use crate::board::Board;
 use crate::effect::ApplyError;
+use crate::env::mix;
 use crate::job::id::{self, Id};
 use crate::job::order::TimeKey;
 use crate::job::{Claim, Class, Job, State};
+use crate::structures::allotted::allotted;
 use crate::structures::ids::Ids;
 use crate::structures::interner::Interner;
 use crate::structures::slab::Slab;
@@ -17,11 +19,60 @@ pub(crate) struct Store {
     pub(crate) ids: Ids,
     /// The classes, each with the label of its name.
     pub(crate) classes: Interner<Class, Option<u32>>,
-    /// Bytes on the heap that the records point to.
+    /// With what made ids follow from their records, see [`Store::id`]. Local, learned from an id.
+    pub(crate) seed: Option<u32>,
+    /// What limits count of the records beside their structs.
     pub(crate) heap: usize,
+    /// About how many bytes the allocator takes for them.
+    pub(crate) allotted: usize,
 }
 
 impl Store {
+    /// About how many bytes the records, their claims, ids and classes take. O(classes).
+    pub(crate) fn bytes(&self) -> usize {
+        let class = |class: &Class| {
+            allotted(class.name.len())
+                + class.own.as_ref().map_or(0, |own| allotted(std::mem::size_of_val(&**own)))
+        };
+        self.jobs.bytes()
+            + self.claims.bytes()
+            + self.allotted
+            + self.ids.bytes()
+            + self.classes.bytes()
+            + self.classes.all().map(|(_, own, _)| class(own)).sum::<usize>()
+    }
+
+    /// The id of the job in a slot. A made id that the board's seed, the order and time of the post and
+    /// the slot give is not kept: effects and snapshots carry all ids, and each copy of a board learns the
+    /// seed from the first one.
+    pub(crate) fn id<'j>(&self, slot: u32, job: &'j Job) -> Id<&'j [u8]> {
+        job.kept_id().unwrap_or_else(|| Id::Made(self.made_id(slot, job.posted.get(), job.seq.get())))
+    }
+
+    fn made_id(&self, slot: u32, posted: i64, seq: i64) -> [u8; 16] {
+        id::make(posted, (self.seed.unwrap_or(0) ^ spread(seq)).into(), slot, (seq as u64).wrapping_sub(1))
+    }
+
+    /// The random bits of the next made id: they follow from the seed, if there is one.
+    pub(crate) fn noise(&self, random: u64, seq: i64) -> u64 {
+        self.seed.map_or(random, |seed| (seed ^ spread(seq)).into())
+    }
+
+    /// The id to keep with a record: `None` when it follows from it. The first made id gives the seed.
+    pub(crate) fn id_to_keep<'i>(
+        &mut self,
+        id: Id<&'i [u8]>,
+        slot: u32,
+        posted: i64,
+        seq: i64,
+    ) -> Option<Id<&'i [u8]>> {
+        let Id::Made(bytes) = id else { return Some(id) };
+        if self.seed.is_none() || self.jobs.len() == 0 {
+            self.seed = Some(id::noise(&bytes) ^ spread(seq));
+        }
+        (self.made_id(slot, posted, seq) != bytes).then_some(id)
+    }
+
     /// The key of a slot in `leases`.
     pub(crate) fn lease_key(&self, slot: u32) -> TimeKey {
         self.jobs
@@ -36,11 +87,21 @@ impl Store {
     }
 }
 
+/// Spreads the seed of a board over its ids.
+fn spread(seq: i64) -> u32 {
+    mix(seq as u64) as u32 & id::NOISE
+}
+
 impl Board {
+    /// The id of the job in a slot.
+    pub(crate) fn id(&self, slot: u32) -> Option<Id<&[u8]>> {
+        Some(self.store.id(slot, self.store.jobs.get(slot)?))
+    }
+
     /// The slot of the job of that id. O(1).
     pub fn find(&self, id: &[u8]) -> Option<u32> {
         if let Some((made, slot)) = id::read_made(id) {
-            if self.store.jobs.get(slot).is_some_and(|job| job.id() == Id::Made(made)) {
+            if self.id(slot) == Some(Id::Made(made)) {
                 return Some(slot);
             }
         }

@@ -147,6 +147,7 @@ impl<'a> Item<'a> for JobImage<'a> {
         let costs = pack(&self.costs);
         let (group, ageing, cost) = (self.group, self.ageing, options.cost);
         let heads = Heads { group, ageing, cost, costs: PackedCosts::of(&costs) };
+        let id = board.store.id_to_keep(id, self.slot, self.posted, self.seq);
         let mut job = Job::new(id, self.payload, class, self.priority, &heads);
         job.since = U48::new(since);
         job.posted = U48::new(self.posted);
@@ -165,7 +166,7 @@ impl<'a> Item<'a> for JobImage<'a> {
 impl Board {
     fn image<'a>(&'a self, slot: u32, job: &'a Job) -> JobImage<'a> {
         let claim = self.claim_of(job);
-        let (made, id) = match job.id() {
+        let (made, id) = match self.store.id(slot, job) {
             Id::Made(bytes) => (true, Cow::Owned(bytes.to_vec())),
             Id::Named(name) => (false, Cow::Borrowed(name)),
         };
@@ -178,7 +179,7 @@ impl Board {
             queue: self.queue_name(job),
             name: class.map_or(&[], |c| &c.name),
             options: class
-                .map(|class| Options { cost: job.cost(), ..class.options })
+                .map(|class| Options { cost: job.cost(), ..*class.options() })
                 .filter(|options| *options != Options::default()),
             priority: job.priority,
             state: job.state,

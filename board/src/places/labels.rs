@@ -27,6 +27,7 @@ use crate::effect::{is_name, ApplyError};
 use crate::job::Job;
 use crate::structures::byte_string::ByteString;
 use crate::structures::interner::Interner;
+use crate::structures::lazy::Part;
 use crate::structures::slab::Slab;
 use crate::structures::sorted::SortedSlots;
 
@@ -188,13 +189,18 @@ fn texts<'a>(job: &'a Job, marks: Option<&Marks>) -> impl Iterator<Item = (Sort,
     kind.into_iter().chain(tracked).chain(user)
 }
 
+impl Part for Labels {
+    const BLANK: &'static Self = &Labels {
+        index: Index { sorts: [const { None }; Sort::ALL.len()], top: BTreeSet::new(), entries: 0, heap: 0 },
+        marks: Slab::new(),
+        tags: 0,
+    };
+}
+
 impl Labels {
-    /// The number of the label of a job's name; holds a reference to it.
+    /// The number of the label of a job's name, which is not empty; holds a reference to it.
     pub fn hold_name(&mut self, name: &[u8]) -> Option<u32> {
-        match name {
-            [] => None,
-            name => self.index.hold(Sort::Name, name),
-        }
+        self.index.hold(Sort::Name, name)
     }
 
     pub fn release_name(&mut self, name: &[u8]) {
@@ -271,9 +277,14 @@ impl Board {
 
     /// Indexes a job under its labels. O(1) without labels.
     pub(crate) fn index_labels(&mut self, slot: u32) -> Result<(), ApplyError> {
-        let (jobs, Labels { index, marks, .. }) = (&self.store.jobs, &mut self.places.labels);
+        let jobs = &self.store.jobs;
         let job = jobs.get(slot).ok_or(ApplyError)?;
-        if let Some(Some(name)) = self.store.classes.get(job.class) {
+        let name = self.store.classes.get(job.class).and_then(Option::as_ref);
+        if name.is_none() && job.extras.is_none() && self.places.labels.there().is_none() {
+            return Ok(());
+        }
+        let Labels { index, marks, .. } = &mut *self.places.labels;
+        if let Some(name) = name {
             index.insert(Sort::Name, *name, jobs, slot)?;
         }
         let marks = marks.get(slot);
@@ -288,9 +299,14 @@ impl Board {
 
     /// Removes a job from the lines of its labels. O(1) without labels.
     pub(crate) fn unindex_labels(&mut self, slot: u32) -> Result<(), ApplyError> {
-        let (jobs, Labels { index, marks, .. }) = (&self.store.jobs, &mut self.places.labels);
+        let jobs = &self.store.jobs;
         let job = jobs.get(slot).ok_or(ApplyError)?;
-        if let Some(Some(name)) = self.store.classes.get(job.class) {
+        let name = self.store.classes.get(job.class).and_then(Option::as_ref);
+        if name.is_none() && job.extras.is_none() && self.places.labels.there().is_none() {
+            return Ok(());
+        }
+        let Labels { index, marks, .. } = &mut *self.places.labels;
+        if let Some(name) = name {
             index.remove(Sort::Name, *name, jobs, slot)?;
         }
         let marks = marks.get(slot);
@@ -306,7 +322,9 @@ impl Board {
     /// Removes a job whose record is being removed from the lines of its labels, with its marks.
     pub(crate) fn unindex_for_good(&mut self, slot: u32) -> Result<(), ApplyError> {
         self.unindex_labels(slot)?;
-        self.places.labels.unmark(slot);
+        if let Some(labels) = self.places.labels.there() {
+            labels.unmark(slot);
+        }
         Ok(())
     }
 

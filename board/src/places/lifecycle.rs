@@ -109,7 +109,8 @@ impl Board {
             };
         }
         let expires = job.extras.as_ref().is_none_or(|extras| extras.origin.is_none());
-        let expire = self.class_of(job).filter(|_| expires).and_then(|c| c.options.expire).and_then(duration);
+        let expire =
+            self.class_of(job).filter(|_| expires).and_then(|c| c.options().expire).and_then(duration);
         let job = self.store.jobs.get_mut(slot).ok_or(ApplyError)?;
         let first = job.since.get() == NEVER;
         if first {
@@ -234,7 +235,7 @@ impl Board {
         let reported = end != End::Taken || state == State::Trashed;
         self.close_run(slot, end, "cancelled", reported, now)?;
         self.edit(slot, |job| {
-            job.extras_mut().reports.set(|said| &mut said.reason, reason);
+            job.extras_mut().reports.set_text(|said| &mut said.reason, reason);
             Ok(())
         })?;
         self.conclude(slot, state, reason, retain, now)

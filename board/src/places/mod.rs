@@ -50,7 +50,9 @@ use crate::board::Board;
 use crate::dispatch::fair::{ready_key_of, Fair};
 use crate::effect::ApplyError;
 use crate::job::{Claim, Job, Session, State, NEVER, U48};
+use crate::structures::allotted::allotted;
 use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::{Lazy, Part};
 use crate::structures::sorted::SortedSlots;
 use ended::Ended;
 use labels::Labels;
@@ -60,18 +62,49 @@ use tombstones::Tombstones;
 #[derive(Default)]
 pub(crate) struct Places {
     pub(crate) due: SortedSlots<TimeKey>,
-    pub(crate) blocked: SortedSlots<TimeKey>,
-    pub(crate) waits: SortedSlots<TimeKey>,
     pub(crate) leases: SortedSlots<TimeKey>,
-    pub(crate) expiries: SortedSlots<TimeKey>,
-    pub(crate) drops: SortedSlots<TimeKey>,
+    pub(crate) seldom: Lazy<Seldom>,
     pub(crate) ended: Ended,
     /// How many jobs are in each state.
     pub(crate) counts: [u64; 8],
     /// How many failed jobs of each kind there are.
     pub(crate) kinds: BTreeMap<ByteString, u64>,
-    pub(crate) labels: Labels,
+    pub(crate) labels: Lazy<Labels>,
     pub(crate) tombstones: Tombstones,
+}
+
+/// The lines that many boards never use.
+#[derive(Default)]
+pub(crate) struct Seldom {
+    pub(crate) blocked: SortedSlots<TimeKey>,
+    pub(crate) waits: SortedSlots<TimeKey>,
+    pub(crate) expiries: SortedSlots<TimeKey>,
+    pub(crate) drops: SortedSlots<TimeKey>,
+}
+
+impl Places {
+    /// About how many bytes it takes beside its own struct. O(kinds).
+    pub(crate) fn bytes(&self) -> usize {
+        let seldom = &self.seldom;
+        let lines =
+            [&self.due, &self.leases, &seldom.blocked, &seldom.waits, &seldom.expiries, &seldom.drops];
+        seldom.allocated()
+            + lines.into_iter().map(SortedSlots::bytes).sum::<usize>()
+            + self.ended.bytes()
+            + self.kinds.keys().map(|kind| allotted(kind.len()) + 40).sum::<usize>()
+            + self.labels.allocated()
+            + self.labels.bytes()
+            + self.tombstones.bytes()
+    }
+}
+
+impl Part for Seldom {
+    const BLANK: &'static Self = &Seldom {
+        blocked: SortedSlots::new(),
+        waits: SortedSlots::new(),
+        expiries: SortedSlots::new(),
+        drops: SortedSlots::new(),
+    };
 }
 
 impl Board {
@@ -103,11 +136,11 @@ impl Board {
             State::Scheduled => self.places.due.remove(job.at_key(), slot),
             State::Blocked => {
                 let timed = job.wait_until() != NEVER;
-                let known = !timed || self.places.waits.remove(job.wait_key(), slot);
-                self.places.blocked.remove(job.at_key(), slot) && known
+                let known = !timed || self.places.seldom.waits.remove(job.wait_key(), slot);
+                self.places.seldom.blocked.remove(job.at_key(), slot) && known
             }
             State::Ready => {
-                let expires = job.at.get() == NEVER || self.places.expiries.remove(job.at_key(), slot);
+                let expires = job.at.get() == NEVER || self.places.seldom.expiries.remove(job.at_key(), slot);
                 let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
                 let (stood, idle) = match (&lane.fair, group) {
                     (None, None) => {
@@ -137,7 +170,7 @@ impl Board {
                 stood && known
             }
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {
-                let dropped = job.at.get() == NEVER || self.places.drops.remove(job.at_key(), slot);
+                let dropped = job.at.get() == NEVER || self.places.seldom.drops.remove(job.at_key(), slot);
                 let kind = job.extras.as_ref().and_then(|r| r.reports.kind.as_ref());
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     if let Some(n) = self.places.kinds.get_mut(kind) {
@@ -214,11 +247,11 @@ impl Board {
                 self.local.next_event.lower(job.at.get());
             }
             State::Blocked => {
-                self.places.blocked.insert(job.at_key(), slot, at_key);
+                self.places.seldom.blocked.insert(job.at_key(), slot, at_key);
                 let until = job.wait_until();
                 if until != NEVER {
                     let wait_key = |s| jobs.get(s).map(Job::wait_key).unwrap_or_default();
-                    self.places.waits.insert(job.wait_key(), slot, wait_key);
+                    self.places.seldom.waits.insert(job.wait_key(), slot, wait_key);
                     self.local.next_event.lower(until);
                 }
             }
@@ -229,7 +262,7 @@ impl Board {
                     lane.ready.insert(job.ready_key(), slot, |s| ready_key_of(jobs, s));
                 }
                 if job.at.get() != NEVER {
-                    self.places.expiries.insert(job.at_key(), slot, at_key);
+                    self.places.seldom.expiries.insert(job.at_key(), slot, at_key);
                     self.local.next_event.lower(job.at.get());
                 }
                 if !plain {
@@ -254,7 +287,7 @@ impl Board {
                 let line = self.places.ended.line_mut(state, pinned).ok_or(ApplyError)?;
                 line.insert(job.ended_key(), slot, ended);
                 if job.at.get() != NEVER {
-                    self.places.drops.insert(job.at_key(), slot, at_key);
+                    self.places.seldom.drops.insert(job.at_key(), slot, at_key);
                     self.local.next_event.lower(job.at.get());
                 }
                 let kind = job.extras.as_ref().and_then(|r| r.reports.kind.as_ref());

@@ -68,11 +68,11 @@ impl Board {
             line.first().and_then(|s| self.store.jobs.get(s)).map_or(NEVER, |job| job.at.get())
         };
         let lease = self.places.leases.first().map_or(NEVER, |s| self.store.lease_key(s).0.max(env.hold));
-        let waits = self.places.waits.first().and_then(|s| self.store.jobs.get(s));
+        let waits = self.places.seldom.waits.first().and_then(|s| self.store.jobs.get(s));
         let waits = waits.map_or(NEVER, |job| job.wait_until().max(env.hold));
         let soonest = at(&self.places.due)
-            .min(at(&self.places.expiries))
-            .min(at(&self.places.drops))
+            .min(at(&self.places.seldom.expiries))
+            .min(at(&self.places.seldom.drops))
             .min(lease)
             .min(waits);
         let lift = self.dispatch.pauses.next_end().map_or(NEVER, |(end, _)| *end);

@@ -18,14 +18,15 @@ impl Board {
         now: i64,
     ) -> Result<(), ApplyError> {
         self.leave_key(slot);
-        let job = self.drop_record(slot)?;
+        let id = self.id(slot).ok_or(ApplyError)?.owned();
+        self.drop_record(slot)?;
         let (most, ttl) = (self.own(Setting::Tombstones), self.own(Setting::TombstoneTtl));
         if ended.saturating_add(ttl) > now {
-            let tombstone = Tombstone { id: job.id().owned(), token, state, ended, version: self.revision };
+            let tombstone = Tombstone { id, token, state, ended, version: self.revision };
             let forgotten = self.places.tombstones.push(tombstone, most.max(0) as usize, now, ttl);
             self.forget_until(forgotten);
         } else {
-            self.remember_gone(job.id().owned(), now);
+            self.remember_gone(id, now);
         }
         Ok(())
     }
@@ -43,6 +44,7 @@ impl Board {
             self.relations.families.remove(tie.number, job.seq.get());
         }
         self.store.heap = self.store.heap.saturating_sub(job.heap());
+        self.store.allotted = self.store.allotted.saturating_sub(job.allotted());
         self.lane_loses(job.class, self.weight(&job));
         if let Some(group) = job.group() {
             self.release_group(self.queue_number(&job), group);
@@ -81,6 +83,7 @@ impl Board {
     /// caller must index its labels.
     pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), ApplyError> {
         self.store.heap += job.heap();
+        self.store.allotted += job.allotted();
         self.lane_gains(job.class, self.weight(&job));
         let named = !job.chosen_id().is_empty();
         if !self.store.jobs.insert_at(slot, job) {
@@ -99,9 +102,10 @@ impl Board {
         change: impl FnOnce(&mut Job) -> Result<(), ApplyError>,
     ) -> Result<(), ApplyError> {
         let job = self.store.jobs.get_mut(slot).ok_or(ApplyError)?;
-        let before = job.heap();
+        let (before, allotted) = (job.heap(), job.allotted());
         change(job)?;
         let (class, after) = (job.class, job.heap());
+        self.store.allotted = (self.store.allotted + job.allotted()).saturating_sub(allotted);
         self.store.heap = (self.store.heap + after).saturating_sub(before);
         match after.checked_sub(before) {
             Some(0) => {}

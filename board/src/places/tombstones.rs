@@ -12,6 +12,7 @@ use std::hash::BuildHasher;
 
 use crate::job::id::Id;
 use crate::job::State;
+use crate::structures::allotted::allotted;
 use crate::structures::byte_string::ByteString;
 
 written! {
@@ -46,12 +47,19 @@ pub struct Tombstones {
     oldest: u32,
     buckets: Vec<u32>,
     hasher: DefaultHashBuilder,
+    /// Bytes on the heap that the ids take.
+    heap: usize,
 }
 
 impl Tombstones {
     /// How many are kept.
     pub fn len(&self) -> usize {
         self.ring.len()
+    }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> usize {
+        allotted(self.ring.capacity() * size_of::<Entry>()) + self.buckets.capacity() * 4 + self.heap
     }
 
     /// All tombstones, oldest first.
@@ -91,20 +99,23 @@ impl Tombstones {
     /// the last dropped one, or 0.
     pub fn push(&mut self, tombstone: Tombstone, most: usize, now: i64, ttl: i64) -> u64 {
         if most == 0 {
-            self.ring.clear();
-            self.buckets.clear();
+            (self.ring, self.buckets, self.heap) = Default::default();
             return tombstone.version;
         }
         if self.ring.len() >= self.buckets.len() {
             self.grow();
         }
+        self.heap += tombstone.id.allotted();
         self.ring.push_back(Entry { tombstone, before: 0 });
         self.chain(self.ring.len() - 1);
         let mut last = 0;
         for _ in 0..2 {
             let stale = self.ring.front().is_some_and(|e| e.tombstone.ended.saturating_add(ttl) <= now);
             if self.ring.len() > most || stale {
-                last = self.ring.pop_front().map_or(0, |e| e.tombstone.version);
+                if let Some(Entry { tombstone, .. }) = self.ring.pop_front() {
+                    last = tombstone.version;
+                    self.heap -= tombstone.id.allotted();
+                }
                 self.oldest = self.oldest.wrapping_add(1);
             }
         }
@@ -123,7 +134,7 @@ impl Tombstones {
 
     fn grow(&mut self) {
         let gone = self.oldest.wrapping_sub(1);
-        self.buckets = vec![gone; (self.buckets.len() * 2).max(16)];
+        self.buckets = vec![gone; (self.buckets.len() * 2).max(4)];
         (0..self.ring.len()).for_each(|at| self.chain(at));
     }
 
@@ -131,6 +142,7 @@ impl Tombstones {
     /// client can ask for.
     pub fn forget(&mut self, id: Id<&[u8]>) {
         while let Some(entry) = self.position(id).and_then(|at| self.ring.get_mut(at)) {
+            self.heap -= entry.tombstone.id.allotted();
             entry.tombstone.id = Id::Named(ByteString::default());
         }
     }

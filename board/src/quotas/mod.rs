@@ -31,14 +31,15 @@ use crate::job::{Extras, Job, State};
 use crate::settings::{Overrides, Setting};
 use crate::structures::byte_string::ByteString;
 use crate::structures::interner::Interner;
+use crate::structures::lazy::Lazy;
 use unique::Keys;
 
 /// What posts have taken of these limits.
 #[derive(Default)]
 pub(crate) struct Quotas {
     /// Live jobs by user and name.
-    pub(crate) owners: Interner<ByteString, ()>,
-    pub(crate) keys: Keys,
+    pub(crate) owners: Option<Box<Interner<ByteString, ()>>>,
+    pub(crate) keys: Lazy<Keys>,
 }
 
 /// Bytes of a record without its id, its payload and what few jobs have.

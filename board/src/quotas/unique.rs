@@ -22,6 +22,7 @@ use crate::job::id::Id;
 use crate::job::unique_key::Unique;
 use crate::job::{State, NEVER};
 use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::Part;
 
 written! {
     /// A key that a job holds.
@@ -54,6 +55,10 @@ pub(crate) struct Keys {
     all: BTreeMap<ByteString, Taken>,
     ends: BTreeSet<(i64, ByteString)>,
     heap: usize,
+}
+
+impl Part for Keys {
+    const BLANK: &'static Self = &Keys { all: BTreeMap::new(), ends: BTreeSet::new(), heap: 0 };
 }
 
 impl Keys {
@@ -131,7 +136,7 @@ impl Board {
             return Err(ApplyError);
         }
         let end = unique.time.map_or(NEVER, |ms| after(now, ms).clamp(1, NEVER - 1));
-        let id = self.job(slot)?.id().owned();
+        let id = self.id(slot).ok_or(ApplyError)?.owned();
         let taken = Taken { key: unique.key.clone(), id, slot: Some(slot), end };
         self.quotas.keys.put(taken);
         self.wake_at(end);
@@ -204,7 +209,7 @@ impl Board {
                     let over = job.state.ended() && unique.is_some_and(Unique::at_end)
                         || unique.is_some_and(Unique::over);
                     let untimed = unique.is_some_and(|u| u.time.is_none());
-                    job.id() == taken.id.borrowed()
+                    self.store.id(slot, job) == taken.id.borrowed()
                         && unique.is_some_and(|u| u.key == taken.key)
                         && !over
                         && untimed == (taken.end == NEVER)

@@ -32,8 +32,8 @@ impl Key {
 impl Board {
     /// How many live jobs of this user and name there are. O(1).
     pub fn live_of(&self, user: &[u8], name: &[u8]) -> u64 {
-        let number = self.quotas.owners.find(Key::of(user, name).bytes());
-        number.map_or(0, |number| self.quotas.owners.refs(number))
+        let Some(owners) = &self.quotas.owners else { return 0 };
+        owners.find(Key::of(user, name).bytes()).map_or(0, |number| owners.refs(number))
     }
 
     fn owner_of(&self, slot: u32) -> Option<Key> {
@@ -45,18 +45,21 @@ impl Board {
     /// A job has got a place of a live state; without a user it does not count.
     pub(crate) fn owner_gains(&mut self, slot: u32) {
         if let Some(key) = self.owner_of(slot) {
-            let number = match self.quotas.owners.find(key.bytes()) {
+            let owners = self.quotas.owners.get_or_insert_default();
+            let number = match owners.find(key.bytes()) {
                 Some(number) => number,
-                None => self.quotas.owners.add(key.bytes().into()).0,
+                None => owners.add(key.bytes().into()).0,
             };
-            self.quotas.owners.hold(number);
+            owners.hold(number);
         }
     }
 
     /// A job has left a place of a live state.
     pub(crate) fn owner_loses(&mut self, slot: u32) {
-        if let Some(number) = self.owner_of(slot).and_then(|key| self.quotas.owners.find(key.bytes())) {
-            self.quotas.owners.release(number);
+        let Some(key) = self.owner_of(slot) else { return };
+        let Some(owners) = &mut self.quotas.owners else { return };
+        if let Some(number) = owners.find(key.bytes()) {
+            owners.release(number);
         }
     }
 
@@ -68,8 +71,9 @@ impl Board {
                 *live.entry(key.bytes().into()).or_default() += 1;
             }
         }
-        let counts =
-            self.quotas.owners.iter().map(|(number, key, _)| (key.clone(), self.quotas.owners.refs(number)));
+        let owners = self.quotas.owners.iter();
+        let counts = owners
+            .flat_map(|owners| owners.iter().map(|(number, key, _)| (key.clone(), owners.refs(number))));
         match counts.collect::<BTreeMap<_, _>>() == live {
             true => Ok(()),
             false => Err("live jobs of a user are not as many as counted".into()),

@@ -9,6 +9,7 @@ use crate::env::Env;
 use crate::error::clean;
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::gate::{named_first, OnTimeout};
+use crate::job::id::Id;
 use crate::job::kin::Children;
 use crate::job::{End, Job, State, NEVER};
 use crate::places::tombstones::Tombstone;
@@ -76,8 +77,8 @@ pub(crate) fn up_to(until: i64) -> String {
 }
 
 /// An id as texts show it.
-pub(crate) fn shown(job: &Job) -> String {
-    clean(&job.id().to_vec())
+pub(crate) fn shown(id: Id<&[u8]>) -> String {
+    id.text(clean)
 }
 
 impl OnFailure {
@@ -170,7 +171,7 @@ impl Board {
         let jobs = || edges.iter().filter_map(|edge| Some((edge, self.store.jobs.get(edge.slot)?)));
         let row = |(edge, job): (&Edge, &Job)| {
             vec![
-                ("id", Detail::Bytes(job.id().to_vec())),
+                ("id", Detail::Bytes(self.store.id(edge.slot, job).to_vec())),
                 ("state", Detail::Word(job.state.name())),
                 ("onfailure", Detail::Word(edge.on_failure.name())),
             ]
@@ -182,12 +183,12 @@ impl Board {
             _ if ended => "One of them has ended: the next turn of the timer handles that.".into(),
             Some((edge, job)) if self.is_dead(edge.slot) && !job.state.ended() => format!(
                 "{} is in the dead queue '{}': end it there, send it back with JOB.REQUEUE … ORIGIN, or remove it with JOB.DEPEND REMOVE.",
-                shown(job),
+                shown(self.store.id(edge.slot, job)),
                 clean(self.queue_name(job))
             ),
-            Some((_, job)) => format!(
+            Some((edge, job)) => format!(
                 "{} is {}: requeue it, or remove it with JOB.DEPEND REMOVE.",
-                shown(job),
+                shown(self.store.id(edge.slot, job)),
                 job.state.name()
             ),
             None if edges.len() == 1 => {
@@ -247,10 +248,11 @@ impl Board {
         let Children { count: all, live, unsuccessful, .. } =
             self.children(slot).copied().unwrap_or_default();
         let jobs = self.children_from(slot, 0).take(CHILDREN);
-        let jobs = jobs.filter_map(|(_, child)| self.store.jobs.get(child));
-        let jobs = jobs.filter(|child| child.state != State::Complete).take(DEPENDENCIES);
-        let row = |job: &Job| {
-            vec![("id", Detail::Bytes(job.id().to_vec())), ("state", Detail::Word(job.state.name()))]
+        let jobs = jobs.filter_map(|(_, child)| Some((child, self.store.jobs.get(child)?)));
+        let jobs = jobs.filter(|(_, child)| child.state != State::Complete).take(DEPENDENCIES);
+        let row = |(slot, job): (u32, &Job)| {
+            let id = self.store.id(slot, job).to_vec();
+            vec![("id", Detail::Bytes(id)), ("state", Detail::Word(job.state.name()))]
         };
         let details = vec![
             ("children", Detail::Number(all as i64)),

@@ -155,7 +155,7 @@ impl Board {
             }
             State::Scheduled => directed(&self.places.due, key, page.reverse, at_key),
             State::Ready => self.walk_ready(from, page),
-            State::Blocked => directed(&self.places.blocked, key, page.reverse, at_key),
+            State::Blocked => directed(&self.places.seldom.blocked, key, page.reverse, at_key),
             _ => {
                 let key_of = |s: u32| self.store.jobs.get(s).map(Job::ended_key).unwrap_or_default();
                 let lines =

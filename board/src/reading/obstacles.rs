@@ -120,7 +120,7 @@ impl Board {
             let claim = self.claim_of(held)?;
             Some(vec![
                 ("worker", Detail::Bytes(self.worker_name(claim).to_vec())),
-                ("id", Detail::Bytes(held.id().to_vec())),
+                ("id", Detail::Bytes(self.store.id(slot, held).to_vec())),
                 ("until", time(claim.ends_at())),
             ])
         };
@@ -169,23 +169,23 @@ impl Board {
     }
 
     /// The job that must end before an ordered group gives this one, if the search finds it.
-    fn before_it(&self, job: &Job, slot: u32, fair: &Fair, group: &Group) -> Option<&Job> {
+    fn before_it(&self, job: &Job, slot: u32, fair: &Fair, group: &Group) -> Option<u32> {
         let queue = self.queue_number(job);
         let meant = |at: &u32| {
             let other = self.store.jobs.get(*at)?;
             let begun = other.state == State::Claimed || other.has_begun();
             let same = begun && self.queue_number(other) == queue && other.group() == job.group();
-            same.then_some(other)
+            same.then_some(*at)
         };
         if group.count(State::Claimed) > 0 {
             let key_of = |s| self.store.lease_key(s);
             return self.places.leases.iter_from(None, key_of).take(LOOKS).find_map(|at| meant(&at));
         }
         if let Some(first) = fair.candidate(group).filter(|first| *first != slot) {
-            return self.store.jobs.get(first);
+            return Some(first);
         }
         let key_of = |s| self.store.jobs.get(s).map(Job::at_key).unwrap_or_default();
-        let lines = [&self.places.due, &self.places.blocked];
+        let lines = [&self.places.due, &self.places.seldom.blocked];
         lines.into_iter().find_map(|line| line.iter_from(None, key_of).take(LOOKS).find_map(|at| meant(&at)))
     }
 
@@ -195,11 +195,12 @@ impl Board {
             return None;
         }
         let mut details = Vec::new();
-        let other = match self.before_it(job, slot, fair, group) {
-            Some(other) => {
-                details.push(("id", Detail::Bytes(other.id().to_vec())));
+        let before = self.before_it(job, slot, fair, group);
+        let other = match before.and_then(|before| Some((self.id(before)?, self.store.jobs.get(before)?))) {
+            Some((id, other)) => {
+                details.push(("id", Detail::Bytes(id.to_vec())));
                 details.push(("state", Detail::Word(other.state.name())));
-                format!("{} ({})", shown(other), other.state.name())
+                format!("{} ({})", shown(id), other.state.name())
             }
             None => "an earlier job".into(),
         };
@@ -220,8 +221,8 @@ impl Board {
             Some((Level::Limit(&limit.name), &limit.bucket, limit.refill?))
         });
         let all: [Option<(Level<'_>, &Option<Bucket>, Refill)>; 3] = [
-            self.dispatch.refill.map(|refill| (Level::Board, &self.dispatch.bucket, refill)),
-            lane.refill.map(|refill| (Level::Queue(queue), &lane.bucket, refill)),
+            self.dispatch.rate.refill.map(|refill| (Level::Board, &self.dispatch.rate.bucket, refill)),
+            lane.seldom.refill.map(|refill| (Level::Queue(queue), &lane.seldom.bucket, refill)),
             group.and_then(|(fair, group)| {
                 Some((Level::Group(queue, &group.name), &group.bucket, fair.refill(group)?))
             }),

@@ -178,7 +178,7 @@ impl Board {
 #[allow(missing_docs)]
 impl<'a> Record<'a> {
     pub fn id(&self) -> Id<&'a [u8]> {
-        self.job.id()
+        self.board.store.id(self.slot, self.job)
     }
     pub fn seq(&self) -> i64 {
         self.job.seq.get()
@@ -312,10 +312,11 @@ impl<'a> Record<'a> {
     /// The ids of the jobs that it waits for, in the order of their posts.
     pub fn after(&self) -> Vec<Id<&'a [u8]>> {
         let edges = self.extras.map_or(&[][..], |r| &r.after);
-        let mut jobs: Vec<&Job> =
-            edges.iter().filter_map(|edge| self.board.store.jobs.get(edge.slot)).collect();
-        jobs.sort_unstable_by_key(|job| job.seq.get());
-        jobs.into_iter().map(Job::id).collect()
+        let store = &self.board.store;
+        let mut jobs: Vec<(u32, &Job)> =
+            edges.iter().filter_map(|edge| Some((edge.slot, store.jobs.get(edge.slot)?))).collect();
+        jobs.sort_unstable_by_key(|(_, job)| job.seq.get());
+        jobs.into_iter().map(|(slot, job)| store.id(slot, job)).collect()
     }
     /// The time of its schedule for which it was posted, Unix ms.
     pub fn intended(&self) -> Option<i64> {
@@ -338,7 +339,7 @@ impl<'a> Record<'a> {
     }
     /// The id of its parent, if the parent has a record.
     pub fn parent(&self) -> Option<Id<&'a [u8]>> {
-        Some(self.board.store.jobs.get(self.board.parent_of(self.slot)?)?.id())
+        self.board.id(self.board.parent_of(self.slot)?)
     }
     /// Whether this is the id of its parent.
     pub fn is_child_of(&self, id: &[u8]) -> bool {

@@ -22,10 +22,12 @@ use crate::effect::ApplyError;
 use crate::error::Refusal;
 use crate::job::awaited::{Edge, OnFailure};
 use crate::job::history::HistoryKind;
+use crate::job::id::Id;
 use crate::job::kin::ChildWait;
 use crate::job::{Extras, State, U48};
 use crate::relations::cycles::Coming;
 use crate::settings::Rules;
+use crate::structures::lazy::Part;
 use crate::structures::merge::{along, Slots};
 
 written! {
@@ -51,6 +53,10 @@ pub(crate) struct Waits {
     by_awaited: BTreeMap<(u32, i64), u32>,
     /// Ended jobs whose edges are still to be resolved, first ended first.
     pub resolutions: VecDeque<Resolution>,
+}
+
+impl Part for Waits {
+    const BLANK: &'static Self = &Waits { by_awaited: BTreeMap::new(), resolutions: VecDeque::new() };
 }
 
 impl Waits {
@@ -233,6 +239,12 @@ impl Board {
     /// Changes a job's place in the order of posts.
     pub(crate) fn set_seq(&mut self, slot: u32, seq: i64) -> Result<(), ApplyError> {
         let old = self.job(slot)?.seq.get();
+        if let Some(Id::Made(id)) = self.id(slot) {
+            self.edit(slot, |job| {
+                job.keep_id(id);
+                Ok(())
+            })?;
+        }
         let awaited: Vec<u32> = self.edges(slot).iter().map(|edge| edge.slot).collect();
         for awaited in awaited {
             self.relations.waits.by_awaited.remove(&(awaited, old));
@@ -381,7 +393,7 @@ impl Board {
     /// Ends a job because of the end of a job that it waits for.
     fn end_waiter(&mut self, slot: u32, cause: u32, state: State, rules: &Rules) -> Result<(), ApplyError> {
         let end = self.verdict(cause).ok_or(ApplyError)?;
-        let mut text = self.job(cause)?.id().to_vec();
+        let mut text = self.id(cause).ok_or(ApplyError)?.to_vec();
         text.push(b' ');
         text.extend_from_slice(end.name().as_bytes());
         self.give_up(slot, state, HistoryKind::Dependency, &text, rules)
@@ -395,8 +407,8 @@ impl Board {
         }
         let outside =
             self.relations.waits.of(slot, 0).find(|(_, waiter)| chosen.binary_search(waiter).is_err());
-        match outside.and_then(|(_, waiter)| self.store.jobs.get(waiter)) {
-            Some(waiter) => Err(Refusal::Depended(waiter.id().to_vec()[..].into())),
+        match outside.and_then(|(_, waiter)| self.id(waiter)) {
+            Some(waiter) => Err(Refusal::Depended(waiter.to_vec()[..].into())),
             None => Ok(()),
         }
     }

@@ -35,6 +35,7 @@ use crate::error::Refusal;
 use crate::job::kin::*;
 use crate::job::State;
 use crate::places::pins::Pins;
+use crate::structures::lazy::Part;
 use crate::structures::merge::{along, Slots};
 
 written! {
@@ -58,6 +59,10 @@ pub(crate) struct Families {
     children: BTreeMap<(u64, i64), u32>,
     /// Families whose children are still to be released, first ended first.
     pub partings: VecDeque<Parting>,
+}
+
+impl Part for Families {
+    const BLANK: &'static Self = &Families { children: BTreeMap::new(), partings: VecDeque::new() };
 }
 
 impl Families {
@@ -355,8 +360,8 @@ impl Board {
         let of = |reverse| self.relations.families.walk(number, None, reverse).take(NAMING_LOOKS);
         let outside = |child: &u32| self.has_not_ended(*child) && chosen.binary_search(child).is_err();
         let other = of(false).chain(of(true)).find(outside).unwrap_or(slot);
-        let other = self.store.jobs.get(other).ok_or(Refusal::NoJob)?;
-        Err(Refusal::Depended(other.id().to_vec()[..].into()))
+        let other = self.id(other).ok_or(Refusal::NoJob)?;
+        Err(Refusal::Depended(other.to_vec()[..].into()))
     }
 
     fn has_not_ended(&self, slot: u32) -> bool {

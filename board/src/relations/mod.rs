@@ -20,12 +20,13 @@ pub(crate) mod family;
 pub(crate) mod progress;
 pub(crate) mod signals;
 
+use crate::structures::lazy::Lazy;
 use dependencies::Waits;
 use family::Families;
 
 /// The relations between jobs.
 #[derive(Default)]
 pub(crate) struct Relations {
-    pub(crate) waits: Waits,
-    pub(crate) families: Families,
+    pub(crate) waits: Lazy<Waits>,
+    pub(crate) families: Lazy<Families>,
 }

@@ -26,6 +26,7 @@ use crate::places::labels::are_tags;
 use crate::schedules::cron::{with_cron, CRON_LONGEST, ZONE_LONGEST};
 use crate::settings::{LONGEST, MOST};
 use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::Part;
 
 /// The longest id of a schedule, bytes: the ids of its children must be ids of jobs.
 pub const SCHEDULE_ID_LONGEST: usize = 230;
@@ -307,6 +308,10 @@ pub(crate) struct Schedules {
     by_id: BTreeMap<ByteString, Schedule>,
     order: BTreeSet<(i64, ByteString)>,
     heap: usize,
+}
+
+impl Part for Schedules {
+    const BLANK: &'static Self = &Schedules { by_id: BTreeMap::new(), order: BTreeSet::new(), heap: 0 };
 }
 
 impl Schedules {

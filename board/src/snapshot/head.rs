@@ -36,10 +36,10 @@ impl<'a> Item<'a> for Head {
             token,
             broken,
             settings,
-            dispatch: Dispatch { turns, bucket, pauses: _, limits: _, refill: _, rests: _, reviews: _ },
-            removed: Removed { unknown, ring: _ },
+            dispatch: Dispatch { turns, rate, pauses: _, limits: _, rests: _, reviews: _ },
+            removed: Removed { unknown, ring: _, heap: _ },
             // Written in items of their own.
-            store: Store { jobs: _, claims: _, ids: _, classes: _, heap: _ },
+            store: Store { jobs: _, claims: _, ids: _, classes: _, seed: _, heap: _, allotted: _ },
             queues: _,
             schedules: _,
             days: _,
@@ -47,19 +47,7 @@ impl<'a> Item<'a> for Head {
             relations: Relations { waits: _, families: _ },
             workers: Workers { registrations: _, names: _ },
             places:
-                Places {
-                    labels: _,
-                    tombstones: _,
-                    counts: _,
-                    kinds: _,
-                    due: _,
-                    blocked: _,
-                    leases: _,
-                    expiries: _,
-                    drops: _,
-                    ended: _,
-                    waits: _,
-                },
+                Places { labels: _, tombstones: _, counts: _, kinds: _, due: _, leases: _, seldom: _, ended: _ },
             // A board with held parts is written as those parts alone.
             held: _,
             // Written in no snapshot.
@@ -71,7 +59,7 @@ impl<'a> Item<'a> for Head {
             broken: *broken,
             settings: settings.clone(),
             turns: *turns,
-            bucket: *bucket,
+            bucket: rate.bucket,
             unknown: *unknown,
             created: *created,
         });
@@ -91,8 +79,10 @@ impl<'a> Item<'a> for Head {
         board.local.foreign = self.token;
         board.settings = self.settings;
         board.dispatch.turns = self.turns;
-        board.dispatch.refill = Refill::set_by(&board.settings);
-        board.dispatch.bucket = self.bucket;
+        board.dispatch.set_refill(Refill::set_by(&board.settings));
+        if self.bucket.is_some() {
+            board.dispatch.rate.bucket = self.bucket;
+        }
         board.set_stats();
         board.removed.unknown = self.unknown;
         Ok(())

@@ -3,6 +3,8 @@
 use crate::board::Board;
 use crate::item::SnapshotError;
 use crate::job::{Job, State, NEVER};
+use crate::places::Seldom;
+use crate::structures::lazy::Lazy;
 use crate::structures::sorted::SortedSlots;
 
 impl Board {
@@ -28,12 +30,17 @@ impl Board {
         self.load_waits(&blocked)?;
         self.load_families()?;
         self.load_by_queue();
-        self.places.blocked = self.line_of(&mut blocked, Job::at_key);
-        blocked.retain(|slot| self.store.jobs.get(*slot).is_some_and(|job| job.wait_until() != NEVER));
-        self.places.waits = self.line_of(&mut blocked, Job::wait_key);
         self.places.due = self.line_of(&mut scheduled, Job::at_key);
-        self.places.expiries = self.line_of(&mut expiries, Job::at_key);
-        self.places.drops = self.line_of(&mut drops, Job::at_key);
+        if !(blocked.is_empty() && expiries.is_empty() && drops.is_empty()) {
+            let in_order = self.line_of(&mut blocked, Job::at_key);
+            blocked.retain(|slot| self.store.jobs.get(*slot).is_some_and(|job| job.wait_until() != NEVER));
+            self.places.seldom = Lazy::holding(Seldom {
+                blocked: in_order,
+                waits: self.line_of(&mut blocked, Job::wait_key),
+                expiries: self.line_of(&mut expiries, Job::at_key),
+                drops: self.line_of(&mut drops, Job::at_key),
+            });
+        }
         let [_, _, _, _, kept @ ..] = kept;
         let states = [State::Complete, State::Failed, State::Cancelled, State::Trashed];
         for ((state, slots), kept) in states.into_iter().zip(ended).zip(kept) {

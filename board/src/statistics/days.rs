@@ -13,6 +13,7 @@ use crate::effect::is_name;
 use crate::job::{Claim, End, Job, LastClaim, NEVER};
 use crate::settings::Setting;
 use crate::statistics::stats::{Late, Stats, Tally};
+use crate::structures::allotted::allotted;
 use crate::structures::byte_string::ByteString;
 use crate::structures::histogram::Histogram;
 
@@ -105,9 +106,13 @@ impl Days {
     /// About how many bytes they take. O(n).
     pub fn bytes(&self) -> usize {
         let own = |((_, queue), at): (&(i32, ByteString), &u32)| {
-            size_of::<Stats>() + 64 + queue.len() + self.records.get(*at).map_or(0, Stats::heap)
+            let record = allotted(size_of::<Stats>()) + self.records.get(*at).map_or(0, Stats::heap);
+            record + allotted(queue.len())
         };
-        self.by_day.iter().map(own).sum()
+        // A node of the tree has room for eleven records, and is two thirds full on average.
+        let nodes = self.by_day.len().div_ceil(7) * allotted(11 * size_of::<((i32, ByteString), u32)>());
+        let places = allotted(self.records.all.capacity() * size_of::<usize>());
+        nodes + places + self.by_day.iter().map(own).sum::<usize>()
     }
 
     /// The records by day and name of the queue.

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use serde::Deserializer;
 
 use crate::format::{read_map, write_map, Unreadable, Written};
+use crate::structures::allotted::allotted;
 use crate::structures::byte_string::ByteString;
 use crate::structures::histogram::Histogram;
+use crate::structures::lazy::Lazy;
 
 /// What is counted. The numbers are part of the format of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,8 +140,8 @@ impl Late {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     counts: Counts,
-    pub(super) wait: Histogram,
-    pub(super) run: Histogram,
+    pub(super) wait: Lazy<Histogram>,
+    pub(super) run: Lazy<Histogram>,
     pub(super) late: Option<Box<[Histogram; 3]>>,
     pub(super) signal_wait: Option<Box<Histogram>>,
     costs: Option<Box<CostSums>>,
@@ -154,8 +156,34 @@ struct CostSums {
     limits: BTreeMap<ByteString, i64>,
 }
 
+/// How often each [`Tally`] was counted, up to the last one that was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Counts([u64; Tally::ALL.len()]);
+struct Counts(Vec<u64>);
+
+impl Counts {
+    fn add(&mut self, tally: usize, more: u64) {
+        match self.0.get_mut(tally) {
+            Some(n) => *n = n.saturating_add(more),
+            None if more > 0 => self.put_new(tally, more),
+            None => {}
+        }
+    }
+
+    /// Replaces a count.
+    fn put(&mut self, tally: usize, n: u64) {
+        match self.0.get_mut(tally) {
+            Some(old) => *old = n,
+            None => self.add(tally, n),
+        }
+    }
+
+    #[cold]
+    fn put_new(&mut self, tally: usize, n: u64) {
+        self.0.reserve_exact(tally + 1 - self.0.len());
+        self.0.resize(tally, 0);
+        self.0.push(n);
+    }
+}
 
 impl Stats {
     /// How often this happened.
@@ -224,11 +252,12 @@ impl Stats {
 
     /// Adds those of another queue or day. O(bins).
     pub fn merge(&mut self, other: &Stats) {
-        for (sum, n) in self.counts.0.iter_mut().zip(&other.counts.0) {
-            *sum = sum.saturating_add(*n);
+        other.counts.0.iter().enumerate().for_each(|(tally, n)| self.counts.add(tally, *n));
+        for (sum, dist) in [(&mut self.wait, &other.wait), (&mut self.run, &other.run)] {
+            if dist.count() > 0 {
+                sum.merge(dist);
+            }
         }
-        self.wait.merge(&other.wait);
-        self.run.merge(&other.run);
         if let Some(late) = &other.late {
             let own = self.late.get_or_insert_with(Box::default);
             own.iter_mut().zip(late.iter()).for_each(|(sum, dist)| sum.merge(dist));
@@ -243,9 +272,7 @@ impl Stats {
     }
 
     pub(crate) fn add(&mut self, tally: Tally) {
-        if let Some(n) = self.counts.0.get_mut(tally as usize) {
-            *n = n.saturating_add(1);
-        }
+        self.counts.add(tally as usize, 1);
     }
 
     pub(crate) fn heap(&self) -> usize {
@@ -255,7 +282,9 @@ impl Stats {
         let costs = self.costs.as_deref().map_or(0, |costs| {
             size_of_val(costs) + costs.limits.keys().map(|limit| limit.len() + 48).sum::<usize>()
         });
-        self.wait.heap() + self.run.heap() + self.late.as_deref().map_or(0, late) + signals + costs
+        let dists = [&self.wait, &self.run].map(|dist| dist.allocated() + dist.heap());
+        let counts = allotted(self.counts.0.capacity() * size_of::<u64>());
+        counts + dists.iter().sum::<usize>() + self.late.as_deref().map_or(0, late) + signals + costs
     }
 }
 
@@ -270,14 +299,19 @@ impl<'a> Written<'a> for Counts {
     }
 
     fn write(&self, to: &mut Vec<u8>) {
-        let counts = Tally::ALL.into_iter().zip(self.0).filter(|(_, n)| *n > 0);
+        let counts = Tally::ALL.into_iter().zip(self.0.iter().copied()).filter(|(_, n)| *n > 0);
         write_map(to, counts.map(|(tally, n)| (tally as u8, n)));
     }
 
     fn read<D: Deserializer<'a>>(from: D) -> Result<Self, D::Error> {
         let mut counts = Counts::default();
         for (number, n) in read_map(from)? {
-            *counts.0.get_mut(usize::from(number)).ok_or_else(|| Unreadable.error())? = n;
+            let tally: u8 = number;
+            let known = usize::from(tally) < Tally::ALL.len();
+            known.then(|| counts.put(tally.into(), n)).ok_or_else(|| Unreadable.error())?;
+        }
+        while counts.0.last() == Some(&0) {
+            counts.0.pop();
         }
         Ok(counts)
     }
@@ -311,8 +345,8 @@ impl<'a> Written<'a> for Stats {
         let late = |late: Late| self.late(late).map_or_else(Cow::default, Cow::Borrowed);
         let image = Image {
             counts: Cow::Borrowed(&self.counts),
-            wait: Cow::Borrowed(&self.wait),
-            run: Cow::Borrowed(&self.run),
+            wait: Cow::Borrowed(&*self.wait),
+            run: Cow::Borrowed(&*self.run),
             late_leases: late(Late::Lease),
             late_dues: late(Late::Due),
             late_fires: late(Late::Fire),
@@ -332,8 +366,8 @@ impl<'a> Written<'a> for Stats {
         let late = [image.late_leases, image.late_dues, image.late_fires].map(Cow::into_owned);
         Ok(Stats {
             counts: image.counts.into_owned(),
-            wait: image.wait.into_owned(),
-            run: image.run.into_owned(),
+            wait: Lazy::from(image.wait.into_owned()),
+            run: Lazy::from(image.run.into_owned()),
             late: late.iter().any(|dist| dist.count() > 0).then(|| Box::new(late)),
             signal_wait: Some(image.signal_wait.into_owned()).filter(|dist| dist.count() > 0).map(Box::new),
             costs: (costs != CostSums::default()).then(|| Box::new(costs)),

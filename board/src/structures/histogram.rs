@@ -16,6 +16,8 @@
 use serde::Deserializer;
 
 use crate::format::{Unreadable, Written};
+use crate::structures::allotted::allotted;
+use crate::structures::lazy::Part;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -86,6 +88,11 @@ pub struct Histogram {
     max: u64,
     /// The bins that hold something, in order.
     bins: Vec<u64>,
+}
+
+impl Part for Histogram {
+    const BLANK: &'static Self =
+        &Histogram { count: 0, sum: 0, squares: 0, min: 0, max: 0, bins: Vec::new() };
 }
 
 impl Histogram {
@@ -202,7 +209,7 @@ impl Histogram {
 
     /// About how many bytes it takes on the heap.
     pub(crate) fn heap(&self) -> usize {
-        self.bins.len() * std::mem::size_of::<u64>()
+        allotted(self.bins.capacity() * std::mem::size_of::<u64>())
     }
 }
 

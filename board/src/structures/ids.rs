@@ -9,6 +9,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
 use crate::env::mix;
+use crate::structures::allotted::allotted;
 
 const SHARE: usize = 2048;
 
@@ -38,14 +39,17 @@ pub struct Ids {
 
 impl Default for Ids {
     fn default() -> Self {
-        Ids { tables: vec![HashTable::new()], hasher: DefaultHashBuilder::default(), len: 0 }
+        Ids { tables: Vec::new(), hasher: DefaultHashBuilder::default(), len: 0 }
     }
 }
 
 impl Ids {
     /// Bytes that the index takes on the heap.
     pub fn bytes(&self) -> usize {
-        self.tables.len() * std::mem::size_of::<HashTable<Entry>>() + self.len * 14
+        let tables = allotted(self.tables.capacity() * std::mem::size_of::<HashTable<Entry>>());
+        // The tables are alike in size, since a hash chooses the table.
+        let one = self.tables.first().map_or(0, HashTable::allocation_size);
+        tables + self.tables.len() * one
     }
 
     fn entry(&self, id: &[u8], slot: u32) -> Entry {
@@ -53,7 +57,7 @@ impl Ids {
     }
 
     fn table(&self, entry: &Entry) -> usize {
-        let n = self.tables.len();
+        let n = self.tables.len().max(1);
         let size = n.next_power_of_two();
         let at = entry.hash as usize & (size - 1);
         if at < n {
@@ -72,6 +76,9 @@ impl Ids {
     }
 
     fn put(&mut self, entry: Entry) {
+        if self.tables.is_empty() {
+            self.tables.push(HashTable::new());
+        }
         let at = self.table(&entry);
         if let Some(table) = self.tables.get_mut(at) {
             table.insert_unique(entry.inner(), entry, Entry::inner);
@@ -100,7 +107,9 @@ impl Ids {
             entry.remove();
             self.len -= 1;
         }
-        if self.tables.len() > 1 && self.len < self.tables.len() * SHARE / 4 {
+        if self.len == 0 {
+            self.tables = Vec::new();
+        } else if self.tables.len() > 1 && self.len < self.tables.len() * SHARE / 4 {
             let Some(last) = self.tables.pop() else { return };
             last.into_iter().for_each(|entry| self.put(entry));
         }

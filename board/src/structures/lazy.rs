@@ -1,14 +1,17 @@
-//! Parts that few records have: a pointer, and no memory until something is written to them.
+//! Parts that few records and few boards have: a pointer, and no memory until something is written to
+//! them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use serde::Deserializer;
 
 use crate::format::Written;
+use crate::structures::allotted::allotted;
 
 /// A part with a blank form, which is read where the part is missing.
-pub trait Part: Default + PartialEq + 'static {
+pub trait Part: Default + 'static {
     /// The part before anything is written to it.
     const BLANK: &'static Self;
 }
@@ -17,14 +20,35 @@ pub trait Part: Default + PartialEq + 'static {
 #[derive(Clone)]
 pub struct Lazy<T>(Option<Box<T>>);
 
+impl<K: 'static, V: 'static> Part for BTreeMap<K, V> {
+    const BLANK: &'static Self = &BTreeMap::new();
+}
+
+impl<T> Lazy<T> {
+    /// A part to which nothing has been written.
+    pub const fn new() -> Self {
+        Lazy(None)
+    }
+
+    /// This part, allocated.
+    pub fn holding(part: T) -> Self {
+        Lazy(Some(Box::new(part)))
+    }
+}
+
 impl<T: Part> Lazy<T> {
     /// The part, if it has been allocated.
     pub fn there(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }
 
+    /// Bytes that it takes now, without what it points to.
+    pub fn allocated(&self) -> usize {
+        self.0.as_deref().map_or(0, |part| allotted(std::mem::size_of_val(part)))
+    }
+
     /// Writes to one of its fields; a blank value is written only over another value.
-    pub fn set<V: for<'a> From<&'a [u8]>>(
+    pub fn set_text<V: for<'a> From<&'a [u8]>>(
         &mut self,
         field: impl FnOnce(&mut T) -> &mut Option<V>,
         value: Option<&[u8]>,
@@ -35,7 +59,10 @@ impl<T: Part> Lazy<T> {
     }
 
     /// Bytes that it takes, without what it points to; the same before and after a snapshot.
-    pub fn bytes(&self) -> usize {
+    pub fn part_bytes(&self) -> usize
+    where
+        T: PartialEq,
+    {
         if **self == *T::BLANK {
             return 0;
         }
@@ -53,7 +80,7 @@ impl<T> Default for Lazy<T> {
     }
 }
 
-impl<T: Part> From<T> for Lazy<T> {
+impl<T: Part + PartialEq> From<T> for Lazy<T> {
     fn from(part: T) -> Self {
         Lazy((part != *T::BLANK).then(|| Box::new(part)))
     }
@@ -72,11 +99,13 @@ impl<T: Part> DerefMut for Lazy<T> {
     }
 }
 
-impl<T: Part> PartialEq for Lazy<T> {
+impl<T: Part + PartialEq> PartialEq for Lazy<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
+
+impl<T: Part + Eq> Eq for Lazy<T> {}
 
 impl<T: Part + fmt::Debug> fmt::Debug for Lazy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -84,7 +113,7 @@ impl<T: Part + fmt::Debug> fmt::Debug for Lazy<T> {
     }
 }
 
-impl<'a, T: Part + Written<'a>> Written<'a> for Lazy<T> {
+impl<'a, T: Part + PartialEq + Written<'a>> Written<'a> for Lazy<T> {
     fn blank() -> Self {
         Lazy(None)
     }

@@ -8,7 +8,7 @@ use crate::structures::sorted::SortedSlots;
 /// A walk along slots.
 pub(crate) type Slots<'a> = Box<dyn Iterator<Item = u32> + 'a>;
 
-pub(crate) fn directed<'a, K: Ord + Copy + 'a>(
+pub(crate) fn directed<'a, K: Ord + Copy + 'static>(
     line: &'a SortedSlots<K>,
     from: Option<K>,
     reverse: bool,
@@ -21,7 +21,7 @@ pub(crate) fn directed<'a, K: Ord + Copy + 'a>(
 }
 
 /// Several lines of slots, walked as one.
-pub(crate) fn merged<'a, K: Ord + Copy + 'a>(
+pub(crate) fn merged<'a, K: Ord + Copy + 'static>(
     lines: impl IntoIterator<Item = &'a SortedSlots<K>>,
     from: Option<K>,
     reverse: bool,
@@ -32,7 +32,7 @@ pub(crate) fn merged<'a, K: Ord + Copy + 'a>(
 }
 
 /// Several walks in the same direction, as one.
-pub(crate) fn as_one<'a, K: Ord + Copy + 'a>(
+pub(crate) fn as_one<'a, K: Ord + Copy + 'static>(
     sources: Vec<Slots<'a>>,
     reverse: bool,
     key_of: impl Fn(u32) -> K + 'a,
@@ -63,7 +63,7 @@ pub(crate) fn along<O: Ord + Copy>(
 }
 
 /// Sorts slots into the order of a line.
-pub(crate) fn in_order<'a, K: Ord + Copy + 'a>(
+pub(crate) fn in_order<'a, K: Ord + Copy + 'static>(
     mut slots: Vec<u32>,
     from: Option<K>,
     reverse: bool,

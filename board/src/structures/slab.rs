@@ -14,6 +14,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::structures::allotted::allotted;
+use crate::structures::lazy::Lazy;
 use crate::structures::mover::Mover;
 
 /// With records of 64 bytes a chunk is 16 KiB, a size of the allocator's.
@@ -43,13 +45,20 @@ pub struct Slab<T> {
     chunks: Vec<Option<Chunk<T>>>,
     used: Bitmap,
     /// Values in ranges without a chunk; the range of the lowest free slot has one.
-    far: BTreeMap<u32, T>,
+    far: Lazy<BTreeMap<u32, T>>,
     len: usize,
+}
+
+impl<T> Slab<T> {
+    /// A slab without values.
+    pub const fn new() -> Self {
+        Slab { first: Vec::new(), chunks: Vec::new(), used: Bitmap::new(), far: Lazy::new(), len: 0 }
+    }
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { first: Vec::new(), chunks: Vec::new(), used: Bitmap::default(), far: BTreeMap::new(), len: 0 }
+        Slab::new()
     }
 }
 
@@ -57,7 +66,7 @@ fn split(slot: u32) -> (usize, usize) {
     (slot as usize / CHUNK, slot as usize % CHUNK)
 }
 
-impl<T> Slab<T> {
+impl<T: 'static> Slab<T> {
     /// How many slots are occupied.
     pub fn len(&self) -> usize {
         self.len
@@ -65,11 +74,11 @@ impl<T> Slab<T> {
 
     /// Bytes that the slots themselves take, occupied or free.
     pub fn bytes(&self) -> usize {
-        let pointers = std::mem::size_of_val(&*self.chunks);
+        let pointers = self.chunks.capacity() * std::mem::size_of::<Option<Chunk<T>>>();
         let first = self.first.capacity() * std::mem::size_of::<Option<T>>();
         let chunk = std::mem::size_of::<[Option<T>; CHUNK]>();
         let far = self.far.len() * (std::mem::size_of::<(u32, T)>() + 8);
-        first + self.chunks.iter().flatten().count() * chunk + pointers + far + self.used.bytes()
+        allotted(first) + self.chunks.iter().flatten().count() * chunk + pointers + far + self.used.bytes()
     }
 
     /// The slot that the next [`Slab::insert`] takes.
@@ -91,6 +100,10 @@ impl<T> Slab<T> {
         }
         let (at, inside) = split(slot);
         if at == 0 && inside >= self.first.len() {
+            if self.first.capacity() == 0 {
+                // Many boards never have two jobs at once.
+                self.first.reserve_exact(1);
+            }
             self.first.resize_with(inside + 1, || None);
         }
         if at > 0 && !matches!(self.chunks.get(at), Some(Some(_))) {
@@ -165,7 +178,7 @@ impl<T> Slab<T> {
     pub fn remove(&mut self, slot: u32) -> Option<T> {
         let (at, inside) = split(slot);
         let Some(place) = self.place_mut(at, inside) else {
-            let value = self.far.remove(&slot)?;
+            let value = self.far.there()?.remove(&slot)?;
             self.len -= 1;
             return Some(value);
         };
@@ -191,9 +204,7 @@ impl<T> Slab<T> {
         if self.first.capacity() > SMALL {
             self.first = Vec::new();
         }
-        if self.chunks.capacity() > SMALL {
-            self.chunks = Vec::new();
-        }
+        self.chunks = Vec::new();
         self.used.give_back();
     }
 
@@ -274,24 +285,49 @@ const BLOCK: usize = 16;
 /// which words of the level below are full.
 #[derive(Default)]
 struct Bitmap {
+    /// The first word: a small set needs no other.
+    low: u64,
+    /// All words, without the first one.
     blocks: Vec<Option<Box<[u64; BLOCK]>>>,
     levels: Vec<Vec<u64>>,
 }
 
 impl Bitmap {
+    const fn new() -> Self {
+        Bitmap { low: 0, blocks: Vec::new(), levels: Vec::new() }
+    }
+
     fn word(&self, at: usize) -> u64 {
+        if at == 0 {
+            return self.low;
+        }
         let block = self.blocks.get(at / BLOCK).and_then(Option::as_ref);
         block.and_then(|block| block.get(at % BLOCK)).copied().unwrap_or(0)
     }
 
-    fn set(&mut self, number: usize) {
-        let mut at = number / 64;
+    /// A word, to change; `None` when its block is missing.
+    fn word_mut(&mut self, at: usize) -> Option<&mut u64> {
+        if at == 0 {
+            return Some(&mut self.low);
+        }
+        self.blocks.get_mut(at / BLOCK)?.as_mut()?.get_mut(at % BLOCK)
+    }
+
+    fn add_block(&mut self, at: usize) {
         if at / BLOCK >= self.blocks.len() {
             self.blocks.resize_with(at / BLOCK + 1, || None);
         }
-        let Some(block) = self.blocks.get_mut(at / BLOCK) else { return };
-        let block = block.get_or_insert_with(|| Box::new([0; BLOCK]));
-        let Some(word) = block.get_mut(at % BLOCK) else { return };
+        if let Some(block) = self.blocks.get_mut(at / BLOCK) {
+            block.get_or_insert_with(|| Box::new([0; BLOCK]));
+        }
+    }
+
+    fn set(&mut self, number: usize) {
+        let mut at = number / 64;
+        if self.word_mut(at).is_none() {
+            self.add_block(at);
+        }
+        let Some(word) = self.word_mut(at) else { return };
         *word |= 1 << (number % 64);
         if *word != u64::MAX {
             return;
@@ -317,8 +353,7 @@ impl Bitmap {
 
     fn clear(&mut self, number: usize) {
         let mut at = number / 64;
-        let block = self.blocks.get_mut(at / BLOCK).and_then(Option::as_mut);
-        let Some(word) = block.and_then(|block| block.get_mut(at % BLOCK)) else { return };
+        let Some(word) = self.word_mut(at) else { return };
         let mut was_full = *word == u64::MAX;
         *word &= !(1 << (number % 64));
         for words in &mut self.levels {
@@ -336,14 +371,15 @@ impl Bitmap {
 
     /// Frees what an empty set does not need.
     fn give_back(&mut self) {
-        if self.blocks.len() > 1 {
+        if !self.blocks.is_empty() {
             *self = Bitmap::default();
         }
     }
 
     fn bytes(&self) -> usize {
         let blocks = self.blocks.iter().flatten().count() * std::mem::size_of::<[u64; BLOCK]>();
-        blocks + self.levels.iter().map(|words| std::mem::size_of_val(&**words)).sum::<usize>()
+        let pointers = self.blocks.capacity() * std::mem::size_of::<usize>();
+        blocks + pointers + self.levels.iter().map(|words| std::mem::size_of_val(&**words)).sum::<usize>()
     }
 
     fn first_clear(&self) -> usize {

@@ -11,24 +11,38 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
+use crate::structures::allotted::allotted;
+use crate::structures::lazy::Lazy;
+
 const RUN: usize = 256;
+
+/// With room for this many slots an empty line keeps its memory: a queue that runs empty between jobs
+/// must not pay for it.
+const SMALL: usize = 16;
 
 type Run = VecDeque<u32>;
 
 /// A line. See the module's comment.
 pub struct SortedSlots<K> {
     first: Run,
-    rest: BTreeMap<K, Run>,
+    rest: Lazy<BTreeMap<K, Run>>,
     len: usize,
 }
 
 impl<K> Default for SortedSlots<K> {
     fn default() -> Self {
-        SortedSlots { first: Run::new(), rest: BTreeMap::new(), len: 0 }
+        SortedSlots { first: Run::new(), rest: Lazy::default(), len: 0 }
     }
 }
 
-impl<K: Ord + Copy> SortedSlots<K> {
+impl<K> SortedSlots<K> {
+    /// A line without slots.
+    pub const fn new() -> Self {
+        SortedSlots { first: Run::new(), rest: Lazy::new(), len: 0 }
+    }
+}
+
+impl<K: Ord + Copy + 'static> SortedSlots<K> {
     /// How many slots are in the line.
     pub fn len(&self) -> usize {
         self.len
@@ -42,7 +56,7 @@ impl<K: Ord + Copy> SortedSlots<K> {
     /// Bytes that the line takes beside its own struct.
     pub fn bytes(&self) -> usize {
         let tree = self.rest.len() * (std::mem::size_of::<(K, Run)>() * 3 / 2);
-        self.len * 4 + tree
+        allotted(self.first.capacity() * 4) + (self.len - self.first.len()) * 4 + tree
     }
 
     /// The head of the line. O(1).
@@ -112,7 +126,7 @@ impl<K: Ord + Copy> SortedSlots<K> {
     fn tidy(&mut self, separator: Option<K>) {
         let Some(separator) = separator else {
             if self.first.is_empty() {
-                self.first = self.rest.pop_first().map(|(_, run)| run).unwrap_or_default();
+                self.next_run();
             }
             return;
         };
@@ -127,6 +141,19 @@ impl<K: Ord + Copy> SortedSlots<K> {
             } else if let Some(previous) = self.rest.range(..separator).next_back().and_then(small) {
                 self.join(previous, separator);
             }
+        }
+    }
+
+    /// The first run is empty: the next one takes its place. An empty line gives back what it no longer
+    /// needs.
+    fn next_run(&mut self) {
+        match self.rest.there().and_then(BTreeMap::pop_first) {
+            Some((_, run)) => self.first = run,
+            None if self.first.capacity() > SMALL => self.first = Run::new(),
+            None => return,
+        }
+        if self.rest.is_empty() {
+            self.rest = Lazy::default();
         }
     }
 
@@ -212,8 +239,9 @@ impl<K: Ord + Copy> SortedSlots<K> {
     pub fn from_sorted(slots: &[u32], key_of: impl Fn(u32) -> K) -> Self {
         let mut runs = slots.chunks(RUN);
         let first = runs.next().map(|run| run.iter().copied().collect()).unwrap_or_default();
-        let rest =
+        let rest: BTreeMap<K, Run> =
             runs.filter_map(|run| Some((key_of(*run.first()?), run.iter().copied().collect()))).collect();
+        let rest = if rest.is_empty() { Lazy::default() } else { Lazy::holding(rest) };
         SortedSlots { first, rest, len: slots.len() }
     }
 }

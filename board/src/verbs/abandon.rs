@@ -65,7 +65,7 @@ impl<'a> Abandoned<'a> {
         board.edit(self.slot, |job| {
             let extras = job.extras_mut();
             extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
-            extras.reports.set(|said| &mut said.reason, self.reason);
+            extras.reports.set_text(|said| &mut said.reason, self.reason);
             Ok(())
         })?;
         let due = self.due.filter(|due| *due > now);

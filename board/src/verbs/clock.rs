@@ -145,9 +145,9 @@ impl Board {
         let slot = match line {
             ClockLine::Due => self.places.due.first(),
             ClockLine::Leases => self.places.leases.first(),
-            ClockLine::Expiries => self.places.expiries.first(),
-            ClockLine::Drops => self.places.drops.first(),
-            ClockLine::Waits => self.places.waits.first(),
+            ClockLine::Expiries => self.places.seldom.expiries.first(),
+            ClockLine::Drops => self.places.seldom.drops.first(),
+            ClockLine::Waits => self.places.seldom.waits.first(),
         }?;
         (self.time_of(slot)? <= until).then_some(slot)
     }

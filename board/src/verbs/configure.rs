@@ -99,7 +99,7 @@ impl Board {
         self.settings.set(setting, value);
         self.set_stats();
         self.wake_at(0);
-        self.dispatch.refill = Refill::set_by(&self.settings);
+        self.dispatch.set_refill(Refill::set_by(&self.settings));
         if wakes(setting) {
             self.wake_all();
         }
@@ -120,7 +120,7 @@ impl Board {
         let before = queue.settings.is_empty();
         queue.settings.set(setting, value);
         let after = queue.settings.is_empty();
-        queue.refill = Refill::set_by(&queue.settings);
+        queue.set_refill(Refill::set_by(&queue.settings));
         if wakes(setting) {
             self.wake_queue(number);
         }

@@ -104,7 +104,7 @@ impl Consumed<'_> {
                 }
                 let extras = job.extras_mut();
                 extras.set_meta(self.meta.iter().map(|(f, v)| (&**f, &**v)));
-                extras.reports.set(|said| &mut said.result, self.result);
+                extras.reports.set_text(|said| &mut said.result, self.result);
                 if let Some(last) = extras.last_claim.as_mut() {
                     last.end = end;
                 }

@@ -39,8 +39,8 @@ impl DeadQueueNamed<'_> {
         board.emit_setting("dead-queue", Scope::Queue(self.queue), text("value", self.dead));
         let number = board.queue(self.queue);
         let queue = board.queues.get_mut(number).ok_or(ApplyError)?;
-        let before = queue.dead.is_none();
-        queue.dead = self.dead.map(ByteString::from);
+        let before = queue.seldom.dead.is_none();
+        queue.seldom.dead = self.dead.map(ByteString::from);
         board.hold_for(number, before, self.dead.is_none());
         Ok(())
     }
@@ -49,7 +49,7 @@ impl DeadQueueNamed<'_> {
 impl Board {
     /// The dead queue of a queue, if it names one.
     pub fn dead_queue(&self, queue: &[u8]) -> Option<&[u8]> {
-        self.queues.get(self.queues.find(queue)?)?.dead.as_deref()
+        self.queues.get(self.queues.find(queue)?)?.seldom.dead.as_deref()
     }
 
     /// Whether a job has died and not gone back.
@@ -62,7 +62,7 @@ impl Board {
     pub(crate) fn grave(&self, slot: u32, event: HistoryKind) -> Option<ByteString> {
         use HistoryKind::{Expired, Failed, Lapsed, Timeout};
         let job = self.store.jobs.get(slot)?;
-        let dead = self.queues.get(self.queue_number(job))?.dead.as_ref()?;
+        let dead = self.queues.get(self.queue_number(job))?.seldom.dead.as_ref()?;
         let dies = matches!(event, Failed | Lapsed | Timeout | Expired) && !self.is_dead(slot);
         let has_room =
             dies && self.check_queue(dead).is_ok() && self.check_limits(&[slot], Some(dead)).is_ok();

@@ -32,9 +32,10 @@ impl Deleted {
         }
         board.part(self.slot);
         board.free_key(self.slot);
-        let job = board.drop_record(self.slot)?;
-        job.id().text(|id| board.forget(id));
-        board.remember_gone(job.id().owned(), now);
+        let id = board.id(self.slot).ok_or(ApplyError)?.owned();
+        board.drop_record(self.slot)?;
+        id.borrowed().text(|id| board.forget(id));
+        board.remember_gone(id, now);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::error::Refusal;
 use crate::job::gate::Gate;
 use crate::job::id::{self, Id};
 use crate::job::unique_key::Until;
-use crate::job::{Costs, Job, Options, State};
+use crate::job::{Costs, Options, State};
 use crate::quotas::{Coming, Growth};
 use crate::settings::Setting;
 use crate::structures::byte_string::ByteString;
@@ -212,8 +212,12 @@ impl Board {
             }
         }
         let made = match (post.id, taken) {
-            (None, None) => Some(id::make(env.now, env.draw(n), slot, self.revision())),
-            (_, Some(slot)) => match self.store.jobs.get(slot).map(Job::id) {
+            (None, None) => {
+                let order = self.revision();
+                let noise = self.store.noise(env.draw(n), order as i64 + 1);
+                Some(id::make(env.now, noise, slot, order))
+            }
+            (_, Some(slot)) => match self.id(slot) {
                 Some(Id::Made(bytes)) => Some(bytes),
                 _ => None,
             },

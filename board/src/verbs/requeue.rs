@@ -6,6 +6,7 @@ use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
+use crate::job::id::Id;
 use crate::job::{Options, State, U48};
 use crate::places::happened::Happened;
 use crate::structures::byte_string::ByteString;
@@ -148,7 +149,7 @@ impl Board {
         for slot in slots {
             let Some(unique) = self.unique(*slot).filter(|_| !self.stays_dead(*slot, to)) else { continue };
             if let Some(other) = first.insert(&unique.key, *slot) {
-                let id = |slot| self.job(slot).map(|job| job.id().owned()).map_err(|_| Refusal::NoJob);
+                let id = |slot| self.id(slot).map(Id::owned).ok_or(Refusal::NoJob);
                 let holder = Refusal::exists(&id(other)?);
                 return Err(id(*slot)?.borrowed().text(|id| holder.of(id)));
             }

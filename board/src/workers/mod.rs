@@ -14,6 +14,7 @@ use crate::job::NEVER;
 use crate::local::WorkerLocal;
 use crate::structures::byte_string::ByteString;
 use crate::structures::interner::Interner;
+use crate::structures::lazy::Lazy;
 use crate::structures::sorted::SortedSlots;
 use registrations::Registrations;
 
@@ -21,7 +22,7 @@ use registrations::Registrations;
 #[derive(Default)]
 pub(crate) struct Workers {
     pub(crate) names: Interner<ByteString, Worker>,
-    pub(crate) registrations: Registrations,
+    pub(crate) registrations: Lazy<Registrations>,
 }
 
 /// A worker that claims jobs.

@@ -12,6 +12,7 @@ use crate::effect::{is_name, ApplyError};
 use crate::job::{is_time, META_MOST, NEVER};
 use crate::settings::LONGEST;
 use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::Part;
 
 /// The most registered workers of a board.
 pub const REGISTERED_MOST: usize = 10_000;
@@ -108,6 +109,17 @@ pub(crate) struct Registrations {
     registered: usize,
     quiet: usize,
     heap: usize,
+}
+
+impl Part for Registrations {
+    const BLANK: &'static Self = &Registrations {
+        all: BTreeMap::new(),
+        ends: BTreeSet::new(),
+        departing: BTreeSet::new(),
+        registered: 0,
+        quiet: 0,
+        heap: 0,
+    };
 }
 
 impl Registrations {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::board::Board;
 use crate::job::NEVER;
 use crate::structures::byte_string::ByteString;
+use crate::structures::lazy::{Lazy, Part};
 
 /// What connections carry on a board. See the module's comment.
 #[derive(Default)]
@@ -22,6 +23,17 @@ pub(crate) struct Sessions {
     alone: BTreeSet<ByteString>,
     /// Closed connections whose claims are still to be ended.
     closed: BTreeSet<u64>,
+}
+
+impl Part for Sessions {
+    const BLANK: &'static Self = &Sessions {
+        carriers: BTreeMap::new(),
+        claims: BTreeSet::new(),
+        registrars: BTreeMap::new(),
+        workers: BTreeSet::new(),
+        alone: BTreeSet::new(),
+        closed: BTreeSet::new(),
+    };
 }
 
 impl Sessions {
@@ -160,9 +172,13 @@ impl Board {
 
     /// Forgets all connections: this server is no longer a primary.
     pub fn forget_connections(&mut self) {
-        let mut sessions = std::mem::take(&mut self.local.sessions);
-        sessions.alone.extend(sessions.registrars.into_keys());
-        self.local.sessions.alone = sessions.alone;
+        let Some(sessions) = self.local.sessions.there().map(std::mem::take) else { return };
+        let Sessions { mut alone, registrars, .. } = sessions;
+        alone.extend(registrars.into_keys());
+        self.local.sessions = match alone.is_empty() {
+            true => Lazy::default(),
+            false => Lazy::holding(Sessions { alone, ..Sessions::default() }),
+        };
         if self.local.sessions.has_alone() {
             self.wake_at(0);
         }
