@@ -5,7 +5,7 @@ use crate::effect::ApplyError;
 use crate::env::mix;
 use crate::job::id::{self, Id};
 use crate::job::order::TimeKey;
-use crate::job::{Claim, Class, Job, State};
+use crate::job::{Claim, Class, Job, State, U48};
 use crate::structures::allotted::allotted;
 use crate::structures::ids::Ids;
 use crate::structures::interner::Interner;
@@ -46,11 +46,14 @@ impl Store {
     /// the slot give is not kept: effects and snapshots carry all ids, and each copy of a board learns the
     /// seed from the first one.
     pub(crate) fn id<'j>(&self, slot: u32, job: &'j Job) -> Id<&'j [u8]> {
-        job.kept_id().unwrap_or_else(|| Id::Made(self.made_id(slot, job.posted.get(), job.seq.get())))
+        job.kept_id().unwrap_or_else(|| Id::Made(self.made_id(slot, job.posted, job.seq)))
     }
 
-    fn made_id(&self, slot: u32, posted: i64, seq: i64) -> [u8; 16] {
-        id::make(posted, (self.seed.unwrap_or(0) ^ spread(seq)).into(), slot, (seq as u64).wrapping_sub(1))
+    fn made_id(&self, slot: u32, posted: U48, seq: U48) -> [u8; 16] {
+        let noise = self.seed.unwrap_or(0) ^ spread(seq.get());
+        // The board's revision when the post was decided.
+        let order = (seq.get() as u64).wrapping_sub(1);
+        id::make(posted.get(), noise.into(), slot, order)
     }
 
     /// The random bits of the next made id: they follow from the seed, if there is one.
@@ -63,12 +66,12 @@ impl Store {
         &mut self,
         id: Id<&'i [u8]>,
         slot: u32,
-        posted: i64,
-        seq: i64,
+        posted: U48,
+        seq: U48,
     ) -> Option<Id<&'i [u8]>> {
         let Id::Made(bytes) = id else { return Some(id) };
         if self.seed.is_none() || self.jobs.len() == 0 {
-            self.seed = Some(id::noise(&bytes) ^ spread(seq));
+            self.seed = Some(id::noise(&bytes) ^ spread(seq.get()));
         }
         (self.made_id(slot, posted, seq) != bytes).then_some(id)
     }
@@ -146,5 +149,62 @@ impl Board {
 
     pub(crate) fn queue_name(&self, job: &Job) -> &[u8] {
         self.queues.key(self.queue_number(job)).map_or(&[], |name| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Env;
+    use crate::settings::Rules;
+    use crate::verbs::{Post, PostAnswer};
+
+    fn post(board: &mut Board, random: u64, now: i64) -> u32 {
+        let rules = Rules::default();
+        let env = Env { now, random, token: 0, giver: 0, hold: 0, recovery: 0, rotation: 0, rules: &rules };
+        let post = Post { payload: b"x", ..Post::default() };
+        let Ok(PostAnswer::Do(posted)) = board.post(&env, &post, 0) else { panic!("a post is refused") };
+        let (id, slot) = (posted.made.map(Id::Made), posted.slot);
+        board.apply(&posted, now).unwrap();
+        assert_eq!(board.id(slot), id);
+        slot
+    }
+
+    fn kept(board: &Board) -> Vec<bool> {
+        board.store.jobs.iter().map(|(_, job)| job.kept_id().is_some()).collect()
+    }
+
+    #[test]
+    fn a_made_id_takes_no_memory_while_it_follows_from_its_record() {
+        let mut board = Board::default();
+        let slots: Vec<u32> = (0..100).map(|n| post(&mut board, n * 7, n as i64)).collect();
+        assert!(kept(&board).iter().all(|kept| !kept));
+        let ids: Vec<_> = slots.iter().map(|slot| board.id(*slot).unwrap().owned()).collect();
+        let weight = board.record_bytes();
+        board.set_seq(5, 1_000).unwrap();
+        assert_eq!(kept(&board).iter().filter(|kept| **kept).count(), 1, "that of a job with another order");
+        assert_eq!(board.record_bytes(), weight);
+        for (slot, id) in slots.iter().zip(&ids) {
+            assert_eq!(board.id(*slot), Some(id.borrowed()));
+            assert_eq!(id.borrowed().text(|text| board.find(text)), Some(*slot));
+        }
+    }
+
+    #[test]
+    fn a_copy_learns_the_seed_and_keeps_ids_that_follow_from_another() {
+        let (mut board, mut other) = (Board::default(), Board::default());
+        for n in 0..50 {
+            post(&mut board, n * 7, n as i64);
+            post(&mut other, n * 7 + 1, n as i64);
+        }
+        let copy = board.copy().unwrap();
+        assert!(kept(&copy).iter().all(|kept| !kept));
+        assert_eq!(copy.digest(), board.digest());
+        let slot = post(&mut other, 0, 60);
+        let id = other.id(slot).unwrap().owned();
+        let id = id.borrowed();
+        let seq = U48::new(other.revision() as i64);
+        assert_eq!(board.store.id_to_keep(id, slot, U48::new(60), seq), Some(id));
+        assert_eq!(other.store.id_to_keep(id, slot, U48::new(60), seq), None);
     }
 }

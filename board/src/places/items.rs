@@ -147,12 +147,13 @@ impl<'a> Item<'a> for JobImage<'a> {
         let costs = pack(&self.costs);
         let (group, ageing, cost) = (self.group, self.ageing, options.cost);
         let heads = Heads { group, ageing, cost, costs: PackedCosts::of(&costs) };
-        let id = board.store.id_to_keep(id, self.slot, self.posted, self.seq);
+        let (posted, seq) = (U48::new(self.posted), U48::new(self.seq));
+        let id = board.store.id_to_keep(id, self.slot, posted, seq);
         let mut job = Job::new(id, self.payload, class, self.priority, &heads);
         job.since = U48::new(since);
-        job.posted = U48::new(self.posted);
+        job.posted = posted;
         job.at = U48::new(self.at);
-        job.seq = U48::new(self.seq);
+        job.seq = seq;
         job.version = U48::new(version);
         job.state = self.state;
         job.extras = self.extras.map(|r| Box::new(r.into_owned()));

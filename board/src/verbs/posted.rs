@@ -210,10 +210,10 @@ impl Posted<'_> {
         let packed = self.costs().map(|costs| pack(costs));
         let costs = packed.as_deref().map(PackedCosts::of).unwrap_or_default();
         let heads = Heads { group, ageing: board.ageing(queue), cost: options.cost, costs };
-        let seq = board.revision() as i64;
-        let id = board.store.id_to_keep(self.full_id(), self.slot, now, seq);
+        let (posted, seq) = (U48::new(now), U48::new(board.revision() as i64));
+        let id = board.store.id_to_keep(self.full_id(), self.slot, posted, seq);
         let mut job = Job::new(id, self.payload, class, self.priority.unwrap_or(0), &heads);
-        (job.posted, job.seq) = (U48::new(now), U48::new(seq));
+        (job.posted, job.seq) = (posted, seq);
         board.add_record(self.slot, job)
     }
 
