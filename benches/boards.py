@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,10 +66,26 @@ def claimed(wire: Wire, board: str, jobs: int) -> None:
 
 
 def kept(wire: Wire, board: str, jobs: int) -> None:
+    wire.call("JOB.SETTINGS", "SET", board, "keep-complete", LONG)
     waiting(wire, board, jobs, "RETAIN", LONG)
     for _ in range(0, jobs, BATCH):
         wire.call("JOB.CLAIM", board, "w", "COUNT", BATCH, "LEASE", LONG)
         wire.call("JOB.MCONSUME", board, "w", "ALL")
+
+
+def used_when_empty(wire: Wire) -> int:
+    wire.call("FLUSHALL", "SYNC")
+    return used_memory(wire)
+
+
+@contextmanager
+def another(wire: Wire) -> Iterator[Wire]:
+    """Another connection, whose buffers are gone at the end."""
+    worker = Wire(wire.socket.getpeername()[1])
+    yield worker
+    worker.socket.close()
+    while len(wire.call("CLIENT", "LIST").splitlines()) > 1:
+        time.sleep(0.01)
 
 
 def usage(wire: Wire, board: str) -> int:
@@ -76,19 +94,20 @@ def usage(wire: Wire, board: str) -> int:
 
 def boards_each(wire: Wire, boards: int, make: Callable[[Wire, str], None]) -> tuple[float, float]:
     """The growth of used_memory for each board, and what MEMORY USAGE says of one."""
-    wire.call("FLUSHALL", "SYNC")
-    before = used_memory(wire)
-    for n in range(boards):
-        make(wire, f"b{n:04}")
+    before = used_when_empty(wire)
+    with another(wire) as worker:
+        for n in range(boards):
+            make(worker, f"b{n:04}")
     return (used_memory(wire) - before) / boards, usage(wire, "b0000")
 
 
 def jobs_each(wire: Wire, jobs: int, make: Callable[[Wire, str, int], object]) -> tuple[float, float]:
     """The same for each job of one board."""
-    wire.call("FLUSHALL", "SYNC")
+    used_when_empty(wire)
     post(wire, "b")
     before, said = used_memory(wire), usage(wire, "b")
-    make(wire, "b", jobs)
+    with another(wire) as worker:
+        make(worker, "b", jobs)
     return (used_memory(wire) - before) / jobs, (usage(wire, "b") - said) / jobs
 
 

@@ -396,6 +396,6 @@ impl Fair {
 
     /// About how many bytes it takes. O(1) but for the names of its groups.
     pub fn bytes(&self) -> usize {
-        self.groups.len() * 424 + self.names.bytes() + self.all.bytes() + self.all.len() * 4
+        self.groups.len() * 480 + self.names.bytes() + self.all.bytes() + self.all.len() * 4
     }
 }

@@ -1,6 +1,6 @@
 //! What is kept of a job.
 //!
-//! [`Job`] is what every job has, 64 bytes beside its id and payload: a board may hold millions
+//! [`Job`] is what every job has, 64 bytes beside its payload and a chosen id: a board may hold millions
 //! that wait. What few jobs have is out of line: [`Claim`] while a worker holds it, [`Extras`] once
 //! something out of the ordinary has happened to it (a failure, a lapse, a progress report, a
 //! retained end), [`Class`] shared by all of the same queue, name and options.

@@ -164,9 +164,9 @@ mod tests {
         let env = Env { now, random, token: 0, giver: 0, hold: 0, recovery: 0, rotation: 0, rules: &rules };
         let post = Post { payload: b"x", ..Post::default() };
         let Ok(PostAnswer::Do(posted)) = board.post(&env, &post, 0) else { panic!("a post is refused") };
-        let (id, slot) = (posted.made.map(Id::Made), posted.slot);
+        let (id, slot) = (posted.text(<[u8]>::to_vec), board.store.jobs.next_free());
         board.apply(&posted, now).unwrap();
-        assert_eq!(board.id(slot), id);
+        assert_eq!(board.id(slot).map(Id::to_vec), Some(id));
         slot
     }
 

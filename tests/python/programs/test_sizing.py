@@ -19,6 +19,12 @@ TABLE = {
     for row in table(PAGE, "Memory")
     if "to" not in row["bytes"]
 }
+BOARDS = 1000
+LARGEST = {"has a setting and no job": 2048, "has its first small job": 3072}
+"""What a board may take at most, bytes."""
+BOARD_TABLE = {row["a board that"]: int(row["bytes"].replace(",", "")) for row in table(PAGE, "Many boards")}
+TOLD_NEAR = 0.05
+"""How near MEMORY USAGE is to what the allocator holds."""
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +91,64 @@ def test_a_job_takes_what_the_table_says(redis70: Server, row: str, at: int, mak
     redis70.flush()
     board, client = redis70.board(), redis70.client()
     board.post("x")
-    before = client.info("memory")["used_memory"]
+    before = held(client)
     make(board)
-    each = (client.info("memory")["used_memory"] - before) / JOBS
+    each = (held(client) - before) / JOBS
     assert each == pytest.approx(TABLE[row][at], rel=NEAR), row
+
+
+@pytest.mark.parametrize("row, at, make", CASES, ids=[f"{row}-{at}" for row, at, _ in CASES])
+def test_memory_usage_of_a_large_board_is_what_the_allocator_holds(
+    redis70: Server, row: str, at: int, make
+) -> None:
+    redis70.flush()
+    board, client = redis70.board(), redis70.client()
+    board.post("x")
+    before, told = held(client), client.memory_usage(board.key)
+    make(board)
+    more = held(client) - before
+    assert client.memory_usage(board.key) - told == pytest.approx(more, rel=TOLD_NEAR), row
+
+
+def held(client) -> int:
+    """What the allocator holds, without the buffers of clients."""
+    info = client.info("memory")
+    return info["used_memory"] - info["mem_clients_normal"]
+
+
+def setting(board: Board) -> None:
+    board.set(lease=40_000)
+
+
+def first_job(board: Board) -> None:
+    board.post("x" * 60)
+
+
+def whole_life(board: Board) -> None:
+    first_job(board)
+    [job] = board.claim("w1")
+    board.consume("w1", job["id"], token=job["token"])
+
+
+@pytest.mark.parametrize(
+    "row, make",
+    [
+        ("has a setting and no job", setting),
+        ("has its first small job", first_job),
+        ("has had a job, which was posted, claimed and consumed", whole_life),
+    ],
+)
+def test_a_board_takes_what_the_table_says(redis70: Server, row: str, make) -> None:
+    redis70.flush()
+    client = redis70.client()
+    whole_life(redis70.board("warm"))
+    before = held(client)
+    for number in range(BOARDS):
+        make(redis70.board(f"b{number:04}"))
+    each = (held(client) - before) / BOARDS
+    assert each == pytest.approx(BOARD_TABLE[row], rel=NEAR)
+    assert each <= LARGEST.get(row, each)
+    assert client.memory_usage("b0000") == pytest.approx(each, rel=TOLD_NEAR)
 
 
 def test_the_formula_sums_the_table_up() -> None:
