@@ -6,7 +6,7 @@ use crate::board::Board;
 use crate::dispatch::buckets::{Bucket, Refill};
 use crate::dispatch::fair::{place, Fair, Round, Seat, Tag, PLAIN};
 use crate::dispatch::groups::Group;
-use crate::dispatch::limits::{is_list, Limit, List, LIMITS_MOST};
+use crate::dispatch::limits::{is_list, Limit, LIMITS_MOST};
 use crate::dispatch::lists::Owner;
 use crate::dispatch::pauses::{Pause, Place};
 use crate::effect::is_name;
@@ -248,7 +248,7 @@ impl<'a> Item<'a> for RoundsImage {
             rounds: rounds.map(|round| (round.level, Round { time: round.time, groups: 0 })).collect(),
             settings: self.settings,
             review: self.review,
-            limits: self.limits.clone().into(),
+            limits: self.limits.clone(),
             ..Fair::default()
         }));
         if !lane.fair.as_ref().is_none_or(|fair| fair.settings.is_empty()) {
@@ -323,7 +323,7 @@ impl<'a> Item<'a> for GroupImage {
             paused: self.paused,
             bucket: self.bucket,
             rest: self.rest,
-            limits: self.limits.clone().map(List::from),
+            limits: self.limits.clone(),
             ..Group::default()
         };
         need(fair.groups.insert_at(self.number, Box::new(group)), "group")?;

@@ -31,16 +31,11 @@ impl Entry {
 
 /// The index. See the module's comment. It reads the ids of slots through a function of the
 /// caller's.
+#[derive(Default)]
 pub struct Ids {
     tables: Vec<HashTable<Entry>>,
     hasher: DefaultHashBuilder,
     len: usize,
-}
-
-impl Default for Ids {
-    fn default() -> Self {
-        Ids { tables: Vec::new(), hasher: DefaultHashBuilder::default(), len: 0 }
-    }
 }
 
 impl Ids {
