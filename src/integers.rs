@@ -2,11 +2,14 @@
 
 /// A whole number without a plus sign, blanks or anything else around it.
 pub fn whole(word: &[u8]) -> Option<i64> {
-    match word {
-        // Too few digits to overflow: most commands carry a token or a number of jobs.
-        [_, ..] if word.len() <= 18 && word.iter().all(u8::is_ascii_digit) => {
-            Some(word.iter().fold(0, |n, digit| n * 10 + i64::from(digit - b'0')))
+    // Too few digits to overflow: most commands carry a token or a number of jobs.
+    if (1..=18).contains(&word.len()) {
+        let digits = |n: i64, byte: &u8| byte.is_ascii_digit().then(|| n * 10 + i64::from(byte - b'0'));
+        if let Some(n) = word.iter().try_fold(0, digits) {
+            return Some(n);
         }
+    }
+    match word {
         [] | [b'+', ..] => None,
         _ => std::str::from_utf8(word).ok()?.parse().ok(),
     }

@@ -319,6 +319,14 @@ impl<'a> Args<'a> {
         self.many(n, "QUEUES", |args| args.name("QUEUES"))
     }
 
+    /// TOKEN and its value, if they come next: in most calls they follow the job's id.
+    pub fn next_token(&mut self) -> Result<Option<u64>, CommandError> {
+        match self.take("TOKEN") {
+            true => self.token("TOKEN").map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// A fencing token.
     pub fn token(&mut self, name: &str) -> Result<u64, CommandError> {
         Ok(self.int(name, 0..=(1 << 53) - 1)? as u64)

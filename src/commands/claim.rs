@@ -45,8 +45,8 @@ struct Options<'a> {
     session: bool,
 }
 
-fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
-    let mut o = Options::default();
+/// Reads the options of a claim, up to the end.
+fn options<'a>(args: &mut Args<'a>, o: &mut Options<'a>) -> Done {
     while let Some(word) = args.next() {
         match Keyword::of(word).text() {
             "ID" => once(&mut o.id, "ID", args.name("ID")?)?,
@@ -70,7 +70,7 @@ fn options<'a>(args: &mut Args<'a>) -> Result<Options<'a>, CommandError> {
     match o.least {
         Some(least) if least > o.count.unwrap_or(1) => syntax("MIN must not be above COUNT"),
         None if o.linger.is_some() => syntax("LINGER needs MIN"),
-        _ => Ok(o),
+        _ => Ok(()),
     }
 }
 
@@ -88,7 +88,9 @@ impl Command for Claim {
 
     fn run(call: &mut Call<'_>) -> Done {
         let worker = call.args.worker()?;
-        ClaimRequest::read(&mut call.args, call.ctx, worker)?.take(call, |_| Ok(None))
+        let mut wanted = ClaimRequest::of(worker);
+        wanted.read(&mut call.args, call.ctx)?;
+        wanted.take(call, |_| Ok(None))
     }
 }
 
@@ -101,19 +103,26 @@ pub struct ClaimRequest<'a> {
 }
 
 impl<'a> ClaimRequest<'a> {
-    fn read(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, CommandError> {
-        let options = options(args)?;
-        let session = match options.session {
-            true => Some(ctx.connection().map_or_else(|| syntax(NO_CONNECTION), Ok)?),
-            false => None,
-        };
-        Ok(ClaimRequest { worker, options, session })
+    fn of(worker: &'a [u8]) -> Self {
+        ClaimRequest { worker, options: Options::default(), session: None }
+    }
+
+    fn read(&mut self, args: &mut Args<'a>, ctx: Ctx) -> Done {
+        if args.left() == 0 {
+            return Ok(());
+        }
+        options(args, &mut self.options)?;
+        if self.options.session {
+            self.session = Some(ctx.connection().map_or_else(|| syntax(NO_CONNECTION), Ok)?);
+        }
+        Ok(())
     }
 
     /// Reads what follows the word CLAIM in a verb that ends work, up to the end. A claim by id is
     /// not allowed there: it might be refused after work has ended.
     pub fn next(args: &mut Args<'a>, ctx: Ctx, worker: &'a [u8]) -> Result<Self, CommandError> {
-        let wanted = Self::read(args, ctx, worker)?;
+        let mut wanted = Self::of(worker);
+        wanted.read(args, ctx)?;
         match wanted.options.id {
             _ if worker == ANYBODY => syntax("worker must not be '*' with CLAIM"),
             Some(_) => syntax("CLAIM at the end of a verb excludes ID"),
@@ -223,7 +232,9 @@ fn claim(
     commit.serve()?;
     let mut env = commit.env;
     let count = options.count.unwrap_or(1).min(config().max_batch as usize);
-    let (mut slots, mut room) = (Slots::new(), Room::new(fields));
+    let mut slots = Slots::new();
+    // One record always fits.
+    let mut room = (count > 1).then(|| Room::new(fields));
     let mut fits = true;
     if let Some(seen) = options.seen {
         let held: Vec<u32> = commit.board().held(request.worker, seen).take(count).collect();
@@ -232,7 +243,7 @@ fn claim(
                 commit.apply(beaten)?;
             }
             slots.push(slot);
-            fits = count == 1 || room.take(commit.board(), &slots);
+            fits = room.as_mut().is_none_or(|room| room.take(commit.board(), &slots));
             if !fits {
                 break;
             }
@@ -256,7 +267,7 @@ fn claim(
         };
         slots.push(claimed.slot);
         commit.apply(&claimed)?;
-        fits = count == 1 || room.take(commit.board(), &slots);
+        fits = room.as_mut().is_none_or(|room| room.take(commit.board(), &slots));
     }
     Ok(slots)
 }

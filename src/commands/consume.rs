@@ -44,6 +44,12 @@ struct Options<'a> {
     spend: Spend<'a>,
 }
 
+impl Default for Completion<'_> {
+    fn default() -> Self {
+        Completion::Done(Request::default())
+    }
+}
+
 impl<'a> Options<'a> {
     /// Takes an option if it is one of these; otherwise returns false.
     fn take(&mut self, option: &str, args: &mut Args<'a>) -> Result<bool, CommandError> {
@@ -188,19 +194,24 @@ impl Command for Consume {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let (mut speaker, mut next) = (args.speaker()?, None);
-        let mut options = Options::default();
-        while let Some(word) = args.next() {
+        let (mut speaker, mut options, mut next) = (args.speaker()?, None, None);
+        speaker.token = args.next_token()?;
+        loop {
+            if args.take("CLAIM") {
+                next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?);
+                break;
+            }
+            let Some(word) = args.next() else { break };
+            let options: &mut Options<'_> = options.get_or_insert_default();
             match Keyword::of(word).text() {
                 "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
                 "PAYLOAD" => once(&mut options.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
                 "OUTPUT" => once(&mut options.output, "OUTPUT", args.chunk()?)?,
-                "CLAIM" => next = Some(ClaimRequest::next(args, call.ctx, speaker.worker)?),
                 option if options.take(option, args)? => {}
                 _ => return unexpected(word),
             }
         }
-        let (completion, spend) = options.finish()?;
+        let (completion, spend) = options.map_or_else(|| Ok(Default::default()), Options::finish)?;
         end(call, next, |commit| consume(commit, &speaker, &completion, &spend).map(Ending::State))
     }
 }

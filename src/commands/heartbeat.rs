@@ -4,7 +4,7 @@ use board::{Heartbeat as Request, Report, Speaker, Spend, LONGEST};
 
 use super::many::{targets, tokens};
 use super::{reference, spend, Command, KeyUse, Spec};
-use crate::commands::args::{once, Keyword};
+use crate::commands::args::{once, Args, Keyword};
 use crate::commands::call::Call;
 use crate::redis::reply::Reply;
 use crate::replies::errors::{unexpected, CommandError, Done};
@@ -39,6 +39,33 @@ fn beat(
     Ok(commit.board().hold_on(slot).unwrap_or_default())
 }
 
+/// Reads the options of one heartbeat.
+fn options<'a>(
+    args: &mut Args<'a>,
+    speaker: &mut Speaker<'a>,
+    request: &mut Request<'a>,
+    spend: &mut Spend<'a>,
+) -> Done {
+    let (mut report, mut meta) = (Report::default(), None);
+    while let Some(word) = args.next() {
+        match Keyword::of(word).text() {
+            "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
+            "LEASE" => once(&mut request.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
+            "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,
+            "STAGE" => once(&mut report.stage, "STAGE", args.text("STAGE")?)?,
+            "PAYLOAD" => once(&mut report.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
+            "META" => once(&mut meta, "META", args.meta()?)?,
+            "OUTPUT" => once(&mut request.output, "OUTPUT", args.chunk()?)?,
+            "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
+            option if spend::take(&spend::ALL, option, args, spend)? => {}
+            _ => return unexpected(word),
+        }
+    }
+    report.meta = meta.unwrap_or_default();
+    request.report = (report != Report::default()).then_some(report);
+    Ok(())
+}
+
 fn write(reply: Reply, (deadline, cancel): (i64, bool)) {
     reply.text("deadline");
     reply.int(deadline);
@@ -51,25 +78,11 @@ impl Command for Heartbeat {
 
     fn run(call: &mut Call<'_>) -> Done {
         let args = &mut call.args;
-        let (mut speaker, mut request) = (args.speaker()?, Request::default());
-        let mut report = Report::default();
-        let (mut meta, mut spend) = (None, Spend::default());
-        while let Some(word) = args.next() {
-            match Keyword::of(word).text() {
-                "TOKEN" => once(&mut speaker.token, "TOKEN", args.token("TOKEN")?)?,
-                "LEASE" => once(&mut request.lease, "LEASE", args.ms("LEASE", 1..=LONGEST)?)?,
-                "PROGRESS" => once(&mut report.progress, "PROGRESS", args.percent("PROGRESS")?)?,
-                "STAGE" => once(&mut report.stage, "STAGE", args.text("STAGE")?)?,
-                "PAYLOAD" => once(&mut report.payload, "PAYLOAD", args.payload("PAYLOAD")?)?,
-                "META" => once(&mut meta, "META", args.meta()?)?,
-                "OUTPUT" => once(&mut request.output, "OUTPUT", args.chunk()?)?,
-                "LOG" => once(&mut report.log, "LOG", args.text("LOG")?)?,
-                option if spend::take(&spend::ALL, option, args, &mut spend)? => {}
-                _ => return unexpected(word),
-            }
+        let (mut speaker, mut request, mut spend) = (args.speaker()?, Request::default(), Spend::default());
+        speaker.token = args.next_token()?;
+        if args.left() > 0 {
+            options(args, &mut speaker, &mut request, &mut spend)?;
         }
-        report.meta = meta.unwrap_or_default();
-        request.report = (report != Report::default()).then_some(report);
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
             let hold = beat(commit, &speaker, &request, &spend)?;

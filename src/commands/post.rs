@@ -103,6 +103,9 @@ pub fn options<'a>(
     form: Form,
     post: &mut Request<'a>,
 ) -> Result<Rest<'a>, CommandError> {
+    if args.left() == 0 {
+        return Ok(Rest::default());
+    }
     let many = form == Form::Many;
     let (mut rest, mut exists, mut start) = (Rest::default(), None, None);
     let (mut waits, mut gate, mut key) = (Waits::default(), GateOptions::default(), Key::default());
