@@ -125,11 +125,12 @@ fn open<'c, V: Value>(ctx: Ctx<'c>, key: &Key, mode: c_int) -> Result<Opened<'c,
     unsafe {
         let handle = api!(RedisModule_OpenKey(ctx.0, key.raw(), mode));
         let mut open = Opened { handle, kept: std::ptr::null_mut(), fresh: None, _ctx: PhantomData };
-        if handle.is_null() || api!(RedisModule_KeyType(handle)) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int {
-            return Ok(open);
-        }
-        if api!(RedisModule_ModuleTypeGetType(handle)) != V::TYPE.get() {
-            return Err(WrongType);
+        // Null for no key, no value, and a value that is not a module's.
+        let found = api!(RedisModule_ModuleTypeGetType(handle));
+        if found.is_null() || found != V::TYPE.get() {
+            let empty = handle.is_null()
+                || api!(RedisModule_KeyType(handle)) == raw::REDISMODULE_KEYTYPE_EMPTY as c_int;
+            return if empty { Ok(open) } else { Err(WrongType) };
         }
         let kept = api!(RedisModule_ModuleTypeGetValue(handle)).cast::<Kept<V>>();
         match (*kept).enter() {

@@ -12,6 +12,7 @@
 //! it keeps waiting at its old position.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use board::{Board, Refusal};
 
@@ -49,6 +50,8 @@ impl Served {
 }
 
 static WAITERS: MainCell<Option<Waiters<Handle>>> = MainCell::new(None);
+/// Whether anybody waits: each command asks.
+static ANY: AtomicBool = AtomicBool::new(false);
 /// Clients that were chosen and have no reply yet.
 static SERVED: MainCell<Chosen<Served>> = MainCell::new(Chosen::NONE);
 /// What was meant for clients that have disconnected.
@@ -59,7 +62,12 @@ static OVER: MainCell<Vec<u64>> = MainCell::new(Vec::new());
 static TOUCHED: MainCell<BTreeSet<BoardKey>> = MainCell::new(BTreeSet::new());
 
 pub(super) fn with<R>(work: impl FnOnce(&mut Waiters<Handle>) -> R) -> R {
-    WAITERS.with(|waiters| work(waiters.get_or_insert_with(Waiters::default)))
+    WAITERS.with(|waiters| {
+        let waiters = waiters.get_or_insert_with(Waiters::default);
+        let done = work(waiters);
+        ANY.store(waiters.len() > 0, Relaxed);
+        done
+    })
 }
 
 /// How many clients wait for work.
@@ -289,7 +297,7 @@ fn on_board(
 /// Gives work to the clients that wait for this board, in the order of their arrival.
 pub fn serve(commit: &mut Commit<'_>) {
     let nobody_served = SERVED.with(|served| served.is_empty());
-    if nobody_served && waiting() == 0 {
+    if nobody_served && !ANY.load(Relaxed) {
         return commit.board().nobody_waits();
     }
     let place = (commit.ctx.db(), commit.key.bytes().to_vec());

@@ -7,6 +7,7 @@
 //! too.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use board::{Board, Claim, Refusal};
 
@@ -23,6 +24,8 @@ use crate::runtime::wait_index::{Seen, Sight, Want, Watcher, Watchers};
 use crate::runtime::world;
 
 static WATCHERS: MainCell<Option<Watchers<Handle>>> = MainCell::new(None);
+/// Whether anybody waits: each command asks.
+static ANY: AtomicBool = AtomicBool::new(false);
 /// Clients that are to get their reply.
 static CHOSEN: MainCell<Chosen<Watcher<Handle>>> = MainCell::new(Chosen::NONE);
 /// Boards that something outside a command has touched.
@@ -37,12 +40,21 @@ const REPLICA_PATIENCE: i64 = 5_000;
 static LATER: MainCell<BTreeMap<BoardKey, BTreeSet<Vec<u8>>>> = MainCell::new(BTreeMap::new());
 
 fn with<R>(work: impl FnOnce(&mut Watchers<Handle>) -> R) -> R {
-    WATCHERS.with(|watchers| work(watchers.get_or_insert_with(Watchers::default)))
+    WATCHERS.with(|watchers| {
+        let watchers = watchers.get_or_insert_with(Watchers::default);
+        let done = work(watchers);
+        ANY.store(watchers.len() > 0, Relaxed);
+        done
+    })
 }
 
 /// How many clients wait.
 pub fn waiting() -> usize {
     with(|watchers| watchers.len())
+}
+
+fn anybody_waits() -> bool {
+    ANY.load(Relaxed)
 }
 
 /// What is known of a job.
@@ -128,21 +140,21 @@ fn tell(ctx: Ctx, watcher: &Watcher<Handle>) {
 
 /// Makes a board collect its changes, before it changes, if clients wait for any of its jobs.
 pub fn listen(board: &mut Board) {
-    board.watch(with(|watchers| watchers.any_follows()));
+    board.watch(anybody_waits() && with(|watchers| watchers.any_follows()));
 }
 
 /// The queues of a board that have got work since it was last asked; they stay marked.
 pub fn woken(board: &Board) -> Vec<Vec<u8>> {
-    match waiting() {
-        0 => Vec::new(),
-        _ => board.woken_names().map(<[u8]>::to_vec).collect(),
+    match anybody_waits() {
+        true => board.woken_names().map(<[u8]>::to_vec).collect(),
+        false => Vec::new(),
     }
 }
 
 /// Chooses the clients that have got what they waited for, after a change of a board. `woken` are
 /// the queues that may have work.
 pub fn notice(ctx: Ctx, key: &Key, board: &mut Board, woken: Vec<Vec<u8>>) {
-    if waiting() == 0 {
+    if !anybody_waits() {
         return;
     }
     let place = (ctx.db(), key.bytes().to_vec());
@@ -184,7 +196,7 @@ fn choose(met: BTreeSet<u64>) {
 
 /// Something outside a command has touched what is under a key.
 pub fn touch(place: BoardKey) {
-    if waiting() > 0 && with(|watchers| watchers.waits_at(&place)) {
+    if anybody_waits() && with(|watchers| watchers.waits_at(&place)) {
         TOUCHED.with(|touched| touched.insert(place));
     }
 }

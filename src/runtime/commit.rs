@@ -29,6 +29,7 @@ pub struct Commit<'k> {
     /// The world when the commit began.
     pub env: Env<'static>,
     open: OpenKey<'k>,
+    /// The effects; only their number when nobody reads them.
     batch: Batch,
     /// Whether nobody listens to the effects.
     unheard: bool,
@@ -43,9 +44,11 @@ pub struct Commit<'k> {
 /// The buffer of the last batch, to be reused.
 static BATCH: MainCell<Option<Batch>> = MainCell::new(None);
 
-/// With debug assertions the effects that nobody listens to are encoded all the same, so that every
-/// test covers the encoding.
-const ENCODES_UNHEARD: bool = cfg!(debug_assertions);
+/// Whether effects are encoded. With debug assertions also those that nobody listens to are, so that
+/// every test covers the encoding.
+fn is_read(unheard: bool) -> bool {
+    !unheard || cfg!(debug_assertions)
+}
 
 /// The most overdue things that a claim does before it chooses.
 const CLAIM_SETTLES: u32 = 64;
@@ -97,9 +100,12 @@ impl<'k> Commit<'k> {
         }
         value.board.check_headroom()?;
         value.board.unbound_looks();
-        let mut batch = BATCH.with(Option::take).unwrap_or_default();
         let env = world::env(&config().rules);
-        batch.begin(value.board.revision(), env.now);
+        let mut batch = Batch::default();
+        if is_read(unheard) {
+            batch = BATCH.with(Option::take).unwrap_or_default();
+            batch.begin(value.board.revision(), env.now);
+        }
         let telling = value.board.is_resolving();
         let new = value.board.revision() == 0;
         blocked_waits::listen(&mut value.board);
@@ -118,9 +124,9 @@ impl<'k> Commit<'k> {
 
     /// Applies an effect.
     pub fn apply(&mut self, effect: impl Apply) -> Result<(), CommandError> {
-        match self.unheard && !ENCODES_UNHEARD {
-            true => self.batch.count(),
-            false => self.batch.push(&effect),
+        match is_read(self.unheard) {
+            true => self.batch.push(&effect),
+            false => self.batch.count(),
         }
         let now = self.env.now;
         if self.board().apply(&effect, now).is_ok() {
@@ -324,11 +330,15 @@ impl<'k> Commit<'k> {
         if let Some(value) = self.open.value() {
             timer::bring_forward(self.ctx, self.key, value);
         }
-        let outgoing = Outgoing::of(self.board());
-        let Commit { ctx, key, open, batch, .. } = self;
-        BATCH.with(|place| *place = Some(batch));
+        let outgoing = self.board().has_news().then(|| Outgoing::of(self.board()));
+        let Commit { ctx, key, open, batch, unheard, .. } = self;
+        if is_read(unheard) {
+            BATCH.with(|place| *place = Some(batch));
+        }
         drop(open);
-        outgoing.send(ctx, key);
+        if let Some(outgoing) = outgoing {
+            outgoing.send(ctx, key);
+        }
     }
 }
 

@@ -29,7 +29,8 @@ fn notified() -> u32 {
 /// Sets which events a board collects, before it changes by a decision of this server.
 pub fn listen(board: &mut Board) {
     let rules = &config().rules;
-    let (events, tracked) = (board.events(rules), board.events_tracked(rules));
+    let events = board.events(rules);
+    let tracked = events != 0 && board.events_tracked(rules);
     board.listen(Subscribers { events, tracked, workers: true, names: notified() });
 }
 

@@ -229,6 +229,12 @@ impl Board {
         self.rule(Setting::EventsTracked, rules) != 0
     }
 
+    /// Whether [`Board::messages`] or [`Board::take_kinds`] has an answer.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.local.events.happened != 0 || !self.local.events.messages.is_empty()
+    }
+
     /// The events since the last call, in order.
     pub fn messages(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.local.events.messages)
