@@ -180,8 +180,8 @@ impl Board {
         retain: i64,
         now: i64,
     ) -> Result<(), ApplyError> {
-        let retain = self.retained(slot, retain);
         let extras = self.extras(slot);
+        let retain = self.retained(extras, retain);
         let depends = extras.is_some_and(|extras| !extras.after.is_empty());
         let awaits = extras.is_some_and(|extras| extras.remembered.waiting.is_some());
         let awaited = extras.is_some_and(|extras| extras.awaited > 0);
@@ -314,6 +314,7 @@ impl Board {
 
     /// Whether the record of a job that ends now is retained.
     pub(crate) fn keeps(&self, slot: u32, retain: i64) -> bool {
-        self.retained(slot, retain) != 0 || self.pinned(slot)
+        let extras = self.extras(slot);
+        self.retained(extras, retain) != 0 || extras.is_some_and(|extras| extras.pins().any())
     }
 }

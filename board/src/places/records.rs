@@ -35,11 +35,11 @@ impl Board {
     pub(crate) fn drop_record(&mut self, slot: u32) -> Result<Job, ApplyError> {
         self.unindex_for_good(slot)?;
         self.mark_changed(slot);
-        let chosen = self.store.jobs.get(slot).ok_or(ApplyError)?.chosen_id();
+        let job = self.store.jobs.remove(slot).ok_or(ApplyError)?;
+        let chosen = job.chosen_id();
         if !chosen.is_empty() {
             self.store.ids.remove(chosen, slot);
         }
-        let job = self.store.jobs.remove(slot).ok_or(ApplyError)?;
         if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
             self.relations.families.remove(tie.number, job.seq.get());
         }

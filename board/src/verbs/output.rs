@@ -7,6 +7,7 @@ use crate::board::Board;
 use crate::effect::ApplyError;
 use crate::error::Refusal;
 use crate::job::output::Unread;
+use crate::job::Extras;
 use crate::settings::Setting;
 
 /// A chunk that a worker sends.
@@ -76,9 +77,9 @@ impl Board {
 
     /// How long the record of a job is kept when it ends: as long as its readers need for the end of
     /// its output, at least. O(1).
-    pub(crate) fn retained(&self, slot: u32, retain: i64) -> i64 {
-        let writes = |slot| self.extras(slot).is_some_and(|extras| extras.remembered.output.is_some());
-        match retain >= 0 && writes(slot) {
+    pub(crate) fn retained(&self, extras: Option<&Extras>, retain: i64) -> i64 {
+        let writes = |extras: &Extras| extras.remembered.output.is_some();
+        match retain >= 0 && extras.is_some_and(writes) {
             true => retain.max(self.own(Setting::RetainOutput)),
             false => retain,
         }
