@@ -64,10 +64,11 @@ impl Jobs for OneJob<'_> {
     fn post(&self, commit: &mut Commit<'_>, ids: &mut impl Ids) -> Done {
         self.settle(commit)?;
         let env = commit.env;
-        match &commit.board().post(&env, self.request, 0)? {
-            PostAnswer::Skip => ids.none(),
-            PostAnswer::Holds(id) => id.borrowed().text(|id| ids.id(id)),
-            PostAnswer::Do(posted) => {
+        match &commit.board().post(&env, self.request, 0) {
+            Err(refusal) => return Err(refusal.clone().into()),
+            Ok(PostAnswer::Skip) => ids.none(),
+            Ok(PostAnswer::Holds(id)) => id.borrowed().text(|id| ids.id(id)),
+            Ok(PostAnswer::Do(posted)) => {
                 posted.text(|id| ids.id(id));
                 commit.apply(posted)?;
             }

@@ -134,13 +134,14 @@ pub enum PostAnswer<'a> {
 impl Board {
     /// Decides a post. `n` counts the posts of one command. O(1), and O(log keys) with a key.
     pub fn post<'a>(&self, env: &Env<'_>, post: &Post<'a>, n: u64) -> Result<PostAnswer<'a>, Refusal> {
-        let answer = self.post_unbounded(env, post, n)?;
-        if self.is_bounded(post) {
+        // Returned as it is: a `?` would move the whole answer.
+        let answer = self.post_unbounded(env, post, n);
+        if let (true, Ok(answer)) = (self.is_bounded(post), &answer) {
             let mut growth = Growth::default();
-            self.grow(&mut growth, post, &answer);
+            self.grow(&mut growth, post, answer);
             self.check_posts(&growth, post, 1)?;
         }
-        Ok(answer)
+        answer
     }
 
     /// Decides a post without a check of limits: for one of several posts that
