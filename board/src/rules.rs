@@ -1,8 +1,25 @@
 //! Which value of a setting is in force: that of the job, its queue, its board or the server.
 
 use crate::board::Board;
-use crate::job::{Job, State};
+use crate::job::{Class, Job, State};
+use crate::queue::Queue;
 use crate::settings::{Rules, Setting};
+
+/// The values in force for one job: its own, those of its queue, the board or the server.
+pub(crate) struct JobRules<'a> {
+    class: Option<&'a Class>,
+    queue: Option<&'a Queue>,
+    board: &'a Board,
+    rules: &'a Rules,
+}
+
+impl JobRules<'_> {
+    pub(crate) fn get(&self, setting: Setting) -> i64 {
+        let own = self.class.and_then(|class| class.options().of(setting));
+        let of_queue = || self.queue.and_then(|queue| queue.settings.get(setting));
+        own.or_else(of_queue).unwrap_or_else(|| self.board.rule(setting, self.rules))
+    }
+}
 
 impl Board {
     /// A setting that only boards have: its value, or the default.
@@ -29,8 +46,13 @@ impl Board {
     }
 
     pub(crate) fn job_rule(&self, job: &Job, setting: Setting, rules: &Rules) -> i64 {
-        let own = self.class_of(job).and_then(|class| class.options().of(setting));
-        own.unwrap_or_else(|| self.queue_rule(setting, self.queue_number(job), rules))
+        self.job_rules(job, rules).get(setting)
+    }
+
+    /// The values for a job, to ask for several.
+    pub(crate) fn job_rules<'a>(&'a self, job: &Job, rules: &'a Rules) -> JobRules<'a> {
+        let class = self.class_of(job);
+        JobRules { class, queue: class.and_then(|class| self.queues.get(class.queue)), board: self, rules }
     }
 
     /// How long the record of a job that ends in this state is retained, ms.

@@ -87,7 +87,7 @@ impl Command for Explain {
 
     fn run(call: &mut Call<'_>) -> Done {
         let id = call.args.name("id")?;
-        let env = world::env(&config().rules);
+        let env = world::env(config());
         read(call, |board| {
             let found = board.find(id).and_then(|slot| Some((slot, board.explain(slot, &env)?)));
             match found {

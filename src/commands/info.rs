@@ -34,7 +34,7 @@ impl Command for Info {
         };
         let board = &value.board;
         let (posts, post_bytes) = blocked_posts::waiting_at(call.ctx, &key);
-        let env = world::env(&config().rules);
+        let env = world::env(config());
         let (wake, next) = (board.soonest(&env), board.next_event(&env));
         let numbers = [
             ("queues", board.queue_count() as i64),

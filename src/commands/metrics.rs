@@ -126,7 +126,7 @@ impl Command for Metrics {
 /// own name first, then those in which something happened today; all others share a label that no
 /// queue has.
 fn board(text: &mut Text, name: &[u8], board: &Board, room: &mut usize) {
-    let env = world::env(&config().rules);
+    let env = world::env(config());
     let own = [("board", name)];
     text.gauge("jobboard_workers", &own, board.worker_count() as f64);
     text.gauge("jobboard_schedules", &own, board.schedule_count() as f64);

@@ -100,7 +100,7 @@ impl<'k> Commit<'k> {
         }
         value.board.check_headroom()?;
         value.board.unbound_looks();
-        let env = world::env(&config().rules);
+        let env = world::env(config());
         let mut batch = Batch::default();
         if is_read(unheard) {
             batch = BATCH.with(Option::take).unwrap_or_default();
@@ -110,7 +110,7 @@ impl<'k> Commit<'k> {
         let new = value.board.revision() == 0;
         blocked_waits::listen(&mut value.board);
         blocked_posts::listen(&mut value.board);
-        publish::listen(&mut value.board);
+        publish::listen(&mut value.board, env.rules);
         let mut commit = Commit { ctx, key, env, open, batch, unheard, telling, new, woken: Vec::new() };
         let done = work(&mut commit);
         commit.finish();

@@ -4,7 +4,7 @@
 //! sends its own clients what it applies; in a cluster only the primary publishes, since the server
 //! carries messages to all nodes. Nothing is published of what is loaded or imported.
 
-use board::{Board, Event, EventField, EventKind, Subscribers, ALL_EVENTS};
+use board::{Board, Event, EventField, EventKind, Rules, Subscribers, ALL_EVENTS};
 
 use crate::config::config;
 use crate::redis::ctx::Ctx;
@@ -27,8 +27,7 @@ fn notified() -> u32 {
 }
 
 /// Sets which events a board collects, before it changes by a decision of this server.
-pub fn listen(board: &mut Board) {
-    let rules = &config().rules;
+pub fn listen(board: &mut Board, rules: &Rules) {
     let events = board.events(rules);
     let tracked = events != 0 && board.events_tracked(rules);
     board.listen(Subscribers { events, tracked, workers: true, names: notified() });

@@ -1,9 +1,10 @@
 //! What the module knows beside its boards: the time, the last token, randomness, and until
 //! when claims are held after a restart.
 
-use board::{mix, token_at, Env, Rules, DAY, GIVERS};
+use board::{mix, token_at, Env, DAY, GIVERS};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use crate::config::Config;
 use crate::redis::clock;
 
 static MANUAL: AtomicBool = AtomicBool::new(false);
@@ -105,15 +106,15 @@ pub fn next_rotation() -> u64 {
 }
 
 /// The world at this moment.
-pub fn env(rules: &Rules) -> Env<'_> {
+pub fn env(config: &Config) -> Env<'_> {
     Env {
         now: now(),
         random: random(),
         token: TOKEN.load(Relaxed),
         giver: GIVER.load(Relaxed),
         hold: HOLD.load(Relaxed),
-        recovery: crate::config::config().recovery_grace,
+        recovery: config.recovery_grace,
         rotation: TURN.load(Relaxed),
-        rules,
+        rules: &config.rules,
     }
 }

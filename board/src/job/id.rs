@@ -143,14 +143,14 @@ fn digits(bytes: u32) -> u64 {
     let spread = (spread | spread << 16) & 0x0000_ffff_0000_ffff;
     let spread = (spread | spread << 8) & 0x00ff_00ff_00ff_00ff;
     let halves = (spread >> 4 | spread << 8) & 0x0f0f_0f0f_0f0f_0f0f;
-    let letters = (halves + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    let letters = ((halves + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
     halves + 0x3030_3030_3030_3030 + letters * 0x27
 }
 
 /// The four bytes whose [`digits`] these are; what is something else comes from none.
 fn bytes_of(digits: u64) -> u32 {
-    let letters = digits >> 6 & 0x0101_0101_0101_0101;
-    let halves = (digits & 0x0f0f_0f0f_0f0f_0f0f) + letters * 9 & 0x0f0f_0f0f_0f0f_0f0f;
+    let letters = (digits >> 6) & 0x0101_0101_0101_0101;
+    let halves = ((digits & 0x0f0f_0f0f_0f0f_0f0f) + letters * 9) & 0x0f0f_0f0f_0f0f_0f0f;
     let joined = (halves << 4 | halves >> 8) & 0x00ff_00ff_00ff_00ff;
     let joined = (joined | joined >> 8) & 0x0000_ffff_0000_ffff;
     ((joined | joined >> 16) as u32).swap_bytes()

@@ -235,14 +235,15 @@ impl Board {
         job: &Job,
         claim: &Claim<'a>,
     ) -> Result<Claimed<'a>, Refusal> {
-        let lease = claim.lease.unwrap_or_else(|| self.job_rule(job, Setting::Lease, env.rules));
+        let rules = self.job_rules(job, env.rules);
+        let lease = claim.lease.unwrap_or_else(|| rules.get(Setting::Lease));
         Ok(Claimed {
             slot,
             worker: claim.worker,
             token: self.next_token(env)?,
             lease: lease.max(1),
-            timeout: self.job_rule(job, Setting::Timeout, env.rules),
-            grace: self.job_rule(job, Setting::Grace, env.rules),
+            timeout: rules.get(Setting::Timeout),
+            grace: rules.get(Setting::Grace),
         })
     }
 
