@@ -436,8 +436,8 @@ def words(job: Job, without: str = "") -> list[Any]:
 
 
 NO_WORDS = frozenset(
-    "id state fired refused last intended next due payload parent share backoff-base backoff-max await any within "
-    "ontimeout meta costs tags".split()
+    "id state fired refused last intended next due payload parent share backoff-base backoff-max await any "
+    "within ontimeout meta costs tags".split()
 )
 """The fields of a schedule that are no option of one word; the others are called as their options."""
 
