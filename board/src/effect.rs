@@ -326,6 +326,11 @@ impl Batch {
         self.count += 1;
     }
 
+    /// Bytes of the buffer, which keeps its size for the next batch.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Whether the batch has no effect.
     pub fn is_empty(&self) -> bool {
         self.count == 0

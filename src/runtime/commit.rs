@@ -43,6 +43,8 @@ pub struct Commit<'k> {
 
 /// The buffer of the last batch, to be reused.
 static BATCH: MainCell<Option<Batch>> = MainCell::new(None);
+/// A longer buffer is not kept: one large command would hold its memory for ever.
+const KEPT: usize = 1 << 16;
 
 /// Whether effects are encoded. With debug assertions also those that nobody listens to are, so that
 /// every test covers the encoding.
@@ -332,7 +334,7 @@ impl<'k> Commit<'k> {
         }
         let outgoing = self.board().has_news().then(|| Outgoing::of(self.board()));
         let Commit { ctx, key, open, batch, unheard, .. } = self;
-        if is_read(unheard) {
+        if is_read(unheard) && batch.capacity() <= KEPT {
             BATCH.with(|place| *place = Some(batch));
         }
         drop(open);

@@ -223,6 +223,41 @@ fn filters_of_one_kind_are_alternatives_and_kinds_add_up() {
 }
 
 #[test]
+fn a_filter_passes_its_own_value_alone_and_not_a_longer_or_shorter_one() {
+    let mut w = World::default();
+    for id in ["p", "pp", "ppp"] {
+        w.put(id);
+    }
+    for value in [&b"p"[..], b"pp", b"ppp"] {
+        let id = format!("{}-child", name(&value.to_vec()));
+        w.put_with(&id, |p| {
+            (p.name, p.queue, p.group, p.user) = (Some(value), Some(value), Some(value), Some(value));
+            (p.tags, p.parent, p.meta) = (Some(vec![value]), Some(value), vec![(&b"f"[..], value)]);
+            p.after = Some(After { jobs: vec![(value, OnFailure::Hold)], ..After::default() });
+        });
+    }
+    let exact: [fn(&'static [u8]) -> Filter<'static>; 8] = [
+        Filter::Name,
+        Filter::Queue,
+        Filter::Group,
+        Filter::User,
+        Filter::Tag,
+        Filter::Parent,
+        Filter::After,
+        |value| Filter::Meta(b"f", value),
+    ];
+    for filter in exact {
+        // What leads to its jobs is not asked of them: so also as one of two, and as what must not be.
+        let filter = filter(b"pp");
+        for any in [vec![filter], vec![filter, Filter::Id(b"p")]] {
+            assert_eq!(pages(&w, &Filters::new(any, []), 5, false), ["pp-child"], "{filter:?}");
+        }
+        let others = pages(&w, &Filters::new([Filter::Id(b"p")], [filter]), 5, false);
+        assert!(others.len() == 5 && !others.contains(&"pp-child".to_string()), "{filter:?}");
+    }
+}
+
+#[test]
 fn one_call_looks_at_a_bounded_number_of_jobs() {
     let mut w = World::default();
     for n in 0..10_050 {
