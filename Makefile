@@ -165,7 +165,8 @@ bench-quick: setup build ## A minute of `make bench`, printed only [SERVER=redis
 	@scripts/peers
 	$(BENCH)/python benches/quick.py $(addprefix --server=,$(SERVER)) $(addprefix --peers=,$(PEERS))
 
-instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by 3 % [WRITE=1: note them]
+instructions: setup build ## Count the instructions of the hot verbs; fail when one has grown by 3 %, or the profile is stale [WRITE=1: note them]
+	@$(RELEASE) 2>&1 | scripts/profile-fits
 	$(VENV)/python benches/instructions.py $(if $(filter-out 0 no,$(WRITE)),--write)
 
 largest: setup build ## Count the instructions of the largest call of every option of every command; fail above a thousand million [WRITE=1: into docs/reports/largest.md]

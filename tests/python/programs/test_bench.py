@@ -72,6 +72,20 @@ def test_instructions_of_a_whole_life() -> None:
     assert 1000 < whole["jobboard, 100 a command"] < whole["jobboard"] * 0.6
 
 
+CHANGED = (
+    "warning: board.1a-cgu.0: function control flow change detected (hash mismatch) "
+    "_ZN5board4jobs4post17h0123456789abcdefE Hash = 1 up to 2 count discarded\n"
+)
+
+
+@pytest.mark.parametrize("printed", ["", "    Finished `release` profile\n", CHANGED * 2])
+def test_a_stale_profile_is_named(printed: str) -> None:
+    script = ROOT / "scripts" / "profile-fits"
+    done = subprocess.run([script], input=printed, capture_output=True, text=True, check=False)
+    assert done.returncode == ("change detected" in printed)
+    assert ("made: 1\n" in done.stderr and "post" in done.stderr) == ("change detected" in printed)
+
+
 @pytest.mark.parametrize("server_kills", ["0", "1"])
 def test_jobs_that_remember_and_wait(tmp_path: Path, server_kills: str) -> None:
     report = tmp_path / "agents.md"
