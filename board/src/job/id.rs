@@ -117,14 +117,13 @@ impl Id<&[u8]> {
 /// Makes an id for the job that is put into `slot` at `now` (Unix ms). Within one millisecond ids
 /// rise with `order`, of which 16 bits are kept; 26 bits are random.
 pub fn make(now: i64, random: u64, slot: u32, order: u64) -> [u8; 16] {
-    let [.., order_high, order_low] = order.to_be_bytes();
-    let [noise, noise_a, noise_b, noise_c, ..] = random.to_le_bytes();
-    let [a, b, c, d] = slot.to_be_bytes();
-    let first = order_high >> 4;
-    let second = order_high << 4 | order_low >> 4;
-    let third = (order_low & 0xf) << 2 | noise & 0x3;
-    let tail = [first, second, third, noise_a, noise_b, noise_c, a, b, c, d];
-    uuid::Builder::from_unix_timestamp_millis(now.max(0) as u64, &tail).into_uuid().into_bytes()
+    let time = (now.max(0) as u64) << 16;
+    let order = order & 0xffff;
+    let noise = u64::from((random as u32 & NOISE).swap_bytes());
+    let (version, variant) = (0x7000, 1 << 63);
+    let high = time | version | order >> 4;
+    let low = variant | (order & 0xf) << 58 | noise << 32 | u64::from(slot);
+    uuid::Uuid::from_u64_pair(high, low).into_bytes()
 }
 
 /// The random bits of a made id, as [`make`] takes them.
