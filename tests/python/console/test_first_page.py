@@ -481,7 +481,9 @@ def test_a_phone_shows_first_what_needs_a_person(browser, reading: Console, boar
         page = context.new_page()
         page.goto(reading.at("/", q=board.key))
         order = ["h1", "#needs", "#activity", "#boards", ".bar"]
-        tops = [page.locator(f"main > {one}").bounding_box()["y"] for one in order]
+        # At once: one after the other they may be of a page that is drawn anew meanwhile.
+        top = "all => all.map(one => document.querySelector(`main > ${one}`).getBoundingClientRect().top)"
+        tops = page.evaluate(top, order)
         assert tops == sorted(tops) and tops[1] < 200, tops
         page.goto(reading.at("/board", b=board.key))
         box = page.locator(".banner .find input[type=search]").bounding_box()
