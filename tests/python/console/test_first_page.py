@@ -481,6 +481,8 @@ def test_a_phone_shows_first_what_needs_a_person(browser, reading: Console, boar
         page = context.new_page()
         page.goto(reading.at("/", q=board.key))
         order = ["h1", "#needs", "#activity", "#boards", ".bar"]
+        for one in order:
+            expect(page.locator(f"main > {one}").first).to_be_visible()
         # At once: one after the other they may be of a page that is drawn anew meanwhile.
         top = "all => all.map(one => document.querySelector(`main > ${one}`).getBoundingClientRect().top)"
         tops = page.evaluate(top, order)
