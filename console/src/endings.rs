@@ -176,7 +176,7 @@ impl Endings {
         (from(|board| &board.done), from(|board| &board.failed))
     }
 
-    /// Adds what was read at this moment, when the server had counted so many jobs as done today.
+    /// Adds the jobs that were read at `at`, with the number `completed` of done jobs that the server counts for today.
     pub fn note(&self, key: Key, at: i64, done: Read, failed: Read, completed: i64) -> Summary {
         let mut known = lock(&self.known);
         if known.len() >= MOST && !known.contains_key(&key) {

@@ -85,7 +85,7 @@ impl Board {
         self.woken(|_, _| ());
     }
 
-    /// The queues whose last ready job has gone since the last call, while a client lingered.
+    /// The queues that have lost their last ready job since the last call, while a client lingered.
     pub fn emptied(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.local.emptied)
     }

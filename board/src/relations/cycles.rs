@@ -14,6 +14,7 @@ use crate::job::awaited::{Edge, OnFailure};
 
 /// The most edges that the search for a cycle looks at, from each end: about a millisecond.
 const CHAIN_MOST: usize = 20_000;
+
 /// What a job gets beside edges.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Coming {

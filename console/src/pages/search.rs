@@ -110,7 +110,7 @@ async fn meanings(
     Ok(found)
 }
 
-/// Queues of which at most so many are counted.
+/// The most queues that one page counts.
 const QUEUES: usize = 100;
 
 /// How many queues have this in their names; `None` for more than are counted.
