@@ -242,8 +242,8 @@ impl Board {
 
     /// Counts something that happened to a job.
     pub(crate) fn count_stat(&mut self, slot: u32, tally: Tally, now: i64) {
-        let queue = self.store.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
-        self.note(queue, tally, now);
+        let Some(job) = self.store.jobs.get(slot) else { return };
+        self.note(self.queue_number(job), tally, now);
     }
 
     /// Records how late an action of time, due at `at`, was for a job of a queue; one before its
@@ -263,8 +263,8 @@ impl Board {
 
     /// Records how long a job waited for signals or for its children, from `from` on.
     pub(crate) fn count_await(&mut self, slot: u32, from: i64, now: i64) {
-        let queue = self.store.jobs.get(slot).map_or(u32::MAX, |job| self.queue_number(job));
-        if let Some(today) = self.today(queue, now) {
+        let Some(job) = self.store.jobs.get(slot) else { return };
+        if let Some(today) = self.today(self.queue_number(job), now) {
             today.signal_wait.get_or_insert_default().add(now.saturating_sub(from));
         }
     }
