@@ -70,6 +70,31 @@ def test_a_handler_is_stopped_when_its_job_is_called_off(app, work, until, how) 
     assert not thread.is_alive()
 
 
+@pytest.mark.parametrize("how", ["await", "release", "delete", "force", "timeout"])
+def test_the_place_of_a_run_that_sends_no_end_is_taken_again(app, until, how) -> None:
+    """With one place, and no other end that could claim along."""
+    board = app.board
+    suffix = "-async" if app.mode == "asyncio" else ""
+    if how == "await":
+        board.post({"within": "1h"}, id="a", name=f"approval{suffix}")
+    else:
+        timeout = "100ms" if how == "timeout" else None
+        board.post(30_000, id="a", name=f"wait{suffix}", timeout=timeout, retries=0)
+    worker = app(concurrency=1)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    until(lambda: app.told(), what="it runs")
+    board.post(3, id="b", name="square", priority=1, retain="1m")
+    if how in ("release", "delete"):
+        getattr(board, how)("a")
+    if how == "force":
+        board.cancel("a", force=True)
+    until(lambda: board.state("b") == "complete", what="the next job")
+    worker.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
 def test_a_handler_that_looks_at_flags_is_not_interrupted(app, until) -> None:
     board = app.board
     board.post(None, id="a", name="heedful")

@@ -218,12 +218,14 @@ class Engine:
     def lose(self, run: Run, why: str) -> None:
         self.stop_run(run, Lost(f"the job is not ours any more: {why}"))
 
-    def let_go(self, run: Run) -> None:
-        """The server has taken or refused the end of a run."""
+    def let_go(self, run: Run, unsent: bool = False) -> None:
+        """The server has taken or refused the end of a run, or none is sent. With an end that is sent the
+        next job is claimed; after one that is not the claimer has to see that there is room.
+        """
         with self.lock:
             self.held.pop(run.key, None)
             self.ends += 1
-            if self.stopping or self.options.burst:  # else nobody waits for that
+            if unsent or self.stopping or self.options.burst:
                 self.changed.notify_all()
 
     def stuck(self) -> list[Run]:

@@ -72,7 +72,7 @@ class Sender(threading.Thread):
                 else:
                     journal.lost(run, str(run.context._stop))
             finally:
-                self.engine.let_go(run)
+                self.engine.let_go(run, unsent=True)
             return
         with self.lock:
             first = not self.ends
