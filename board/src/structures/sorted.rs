@@ -2,17 +2,17 @@
 //!
 //! The keys are not stored: they live in the records and are read through a function of the
 //! caller's, so a key must not change while its slot is in a line. The sequence is cut into runs of
-//! at most [`RUN`] slots; the first run is kept by itself (lines are read at the head), the others
-//! in a tree under a separator that is at most their first key.
+//! at most [`RUN`] slots. Lines are read at the head and grow at the tail, so the first run and the
+//! last are kept by themselves, those between in a tree. Each but the first has a separator, which
+//! is at most its first key.
 //!
 //! Taking the head and adding at the tail touch one run; any other position costs a walk down the
 //! tree, O(log n), and a search in one run.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
 use crate::structures::allotted::allotted;
-use crate::structures::lazy::Lazy;
 
 const RUN: usize = 256;
 
@@ -22,27 +22,105 @@ const SMALL: usize = 16;
 
 type Run = VecDeque<u32>;
 
+/// The runs behind the first, of which there is at least one.
+struct Rest<K> {
+    separator: K,
+    last: Run,
+    /// Those before the last, by their separators.
+    between: BTreeMap<K, Run>,
+}
+
+impl<K: Ord + Copy> Rest<K> {
+    /// The runs whose separators are within these bounds.
+    fn range(&self, bounds: impl RangeBounds<K> + Clone) -> impl DoubleEndedIterator<Item = (K, &Run)> {
+        let last = bounds.contains(&self.separator).then_some((self.separator, &self.last));
+        self.between.range(bounds).map(|(separator, run)| (*separator, run)).chain(last)
+    }
+
+    /// The run in which a key belongs, with its separator; `None` when that is the first of the line.
+    fn of(&mut self, key: K) -> Option<(K, &mut Run)> {
+        if self.separator <= key {
+            return Some((self.separator, &mut self.last));
+        }
+        self.between.range_mut(..=key).next_back().map(|(separator, run)| (*separator, run))
+    }
+
+    /// Adds a run.
+    fn add(&mut self, separator: K, run: Run) {
+        if separator < self.separator {
+            self.between.insert(separator, run);
+        } else {
+            let last = std::mem::replace(&mut self.last, run);
+            self.between.insert(std::mem::replace(&mut self.separator, separator), last);
+        }
+    }
+
+    /// Removes a run. The last is empty afterwards when there was no other.
+    fn take(&mut self, separator: K) -> Run {
+        if separator != self.separator {
+            return self.between.remove(&separator).unwrap_or_default();
+        }
+        let (before, run) = self.between.pop_last().unwrap_or((separator, Run::new()));
+        self.separator = before;
+        std::mem::replace(&mut self.last, run)
+    }
+
+    /// Removes the first run; `None` when there is none left.
+    fn take_first(&mut self) -> Option<Run> {
+        let run = match self.between.pop_first() {
+            Some((_, run)) => run,
+            None => std::mem::take(&mut self.last),
+        };
+        (!run.is_empty()).then_some(run)
+    }
+
+    /// Appends a run to the one before it.
+    fn join(&mut self, left: K, right: K) {
+        let mut moved = self.take(right);
+        if let Some((_, run)) = self.of(left) {
+            run.append(&mut moved);
+        }
+    }
+
+    /// Joins a run of `len` slots, which are few, with a neighbour, or removes it when it is empty.
+    fn tidy(&mut self, separator: K, len: usize) {
+        if len == 0 {
+            self.take(separator);
+            return;
+        }
+        let small = |(separator, run): (K, &Run)| (run.len() < RUN / 2).then_some(separator);
+        let after = (Bound::Excluded(separator), Bound::Unbounded);
+        let next = self.range(after).next().and_then(small);
+        let previous = self.range(..separator).next_back().and_then(small);
+        match (next, previous) {
+            (Some(next), _) => self.join(separator, next),
+            (None, Some(previous)) => self.join(previous, separator),
+            (None, None) => {}
+        }
+    }
+}
+
 /// A line. See the module's comment.
 pub struct SortedSlots<K> {
     first: Run,
-    rest: Lazy<BTreeMap<K, Run>>,
+    rest: Option<Box<Rest<K>>>,
     len: usize,
 }
 
 impl<K> Default for SortedSlots<K> {
     fn default() -> Self {
-        SortedSlots { first: Run::new(), rest: Lazy::default(), len: 0 }
+        SortedSlots::new()
     }
 }
 
 impl<K> SortedSlots<K> {
     /// A line without slots.
     pub const fn new() -> Self {
-        SortedSlots { first: Run::new(), rest: Lazy::new(), len: 0 }
+        SortedSlots { first: Run::new(), rest: None, len: 0 }
     }
 }
 
-impl<K: Ord + Copy + 'static> SortedSlots<K> {
+impl<K: Ord + Copy> SortedSlots<K> {
     /// How many slots are in the line.
     pub fn len(&self) -> usize {
         self.len
@@ -55,8 +133,11 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
 
     /// Bytes that the line takes beside its own struct.
     pub fn bytes(&self) -> usize {
-        let tree = self.rest.len() * (std::mem::size_of::<(K, Run)>() * 3 / 2);
-        allotted(self.first.capacity() * 4) + (self.len - self.first.len()) * 4 + tree
+        let node = std::mem::size_of::<(K, Run)>() * 3 / 2;
+        let rest = |rest: &Rest<K>| allotted(std::mem::size_of::<Rest<K>>()) + rest.between.len() * node;
+        allotted(self.first.capacity() * 4)
+            + (self.len - self.first.len()) * 4
+            + self.rest.as_deref().map_or(0, rest)
     }
 
     /// The head of the line. O(1).
@@ -64,18 +145,17 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
         self.first.front().copied()
     }
 
+    /// The runs behind the first whose separators are within these bounds.
+    fn range(&self, bounds: impl RangeBounds<K> + Clone) -> impl DoubleEndedIterator<Item = (K, &Run)> {
+        self.rest.as_deref().into_iter().flat_map(move |rest| rest.range(bounds.clone()))
+    }
+
     /// Adds a slot at the position of its key.
     pub fn insert(&mut self, key: K, slot: u32, key_of: impl Fn(u32) -> K) {
         self.len += 1;
-        // Nearly always the tail: found without a comparison on the way down.
-        let at_tail = self.rest.last_key_value().map(|(separator, _)| *separator <= key);
-        let run = match at_tail {
+        let run = match self.rest.as_deref_mut().and_then(|rest| rest.of(key)) {
+            Some((_, run)) => run,
             None => &mut self.first,
-            Some(true) => self.rest.last_entry().map_or(&mut self.first, |last| last.into_mut()),
-            Some(false) => match self.rest.range_mut(..=key).next_back() {
-                Some((_, run)) => run,
-                None => &mut self.first,
-            },
         };
         if run.back().is_none_or(|last| key_of(*last) <= key) {
             if run.len() < RUN {
@@ -85,7 +165,7 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
             // The key is behind a full run: at the tail of the line, or in a gap.
             let mut fresh = Run::with_capacity(8);
             fresh.push_back(slot);
-            self.rest.insert(key, fresh);
+            self.add_run(key, fresh);
             return;
         }
         let at = run.partition_point(|other| key_of(*other) < key);
@@ -93,21 +173,25 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
         if run.len() > RUN {
             let upper = run.split_off(RUN / 2);
             if let Some(first) = upper.front() {
-                self.rest.insert(key_of(*first), upper);
+                self.add_run(key_of(*first), upper);
             }
+        }
+    }
+
+    fn add_run(&mut self, separator: K, run: Run) {
+        match &mut self.rest {
+            Some(rest) => rest.add(separator, run),
+            None => self.rest = Some(Box::new(Rest { separator, last: run, between: BTreeMap::new() })),
         }
     }
 
     /// Removes a slot with this key; false when the line does not have it.
     pub fn remove(&mut self, key: K, slot: u32) -> bool {
-        let mut separator = None;
-        let mut run = &mut self.first;
-        if run.front() != Some(&slot) && !self.rest.is_empty() {
-            if let Some((s, found)) = self.rest.range_mut(..=key).next_back() {
-                separator = Some(*s);
-                run = found;
-            }
-        }
+        let rest = self.rest.as_deref_mut().filter(|_| self.first.front() != Some(&slot));
+        let (separator, run) = match rest.and_then(|rest| rest.of(key)) {
+            Some((separator, run)) => (Some(separator), run),
+            None => (None, &mut self.first),
+        };
         let found = if run.front() == Some(&slot) {
             run.pop_front().is_some()
         } else if run.back() == Some(&slot) {
@@ -116,53 +200,38 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
             run.iter().position(|other| *other == slot).is_some_and(|at| run.remove(at).is_some())
         };
         if found {
+            let left = run.len();
             self.len -= 1;
-            self.tidy(separator);
+            if left < RUN / 4 {
+                self.tidy(separator, left);
+            }
         }
         found
     }
 
-    /// Joins a run that has become small with a neighbour, and moves a new head to the front.
-    fn tidy(&mut self, separator: Option<K>) {
+    /// A run has become small, with `len` slots left.
+    fn tidy(&mut self, separator: Option<K>, len: usize) {
         let Some(separator) = separator else {
-            if self.first.is_empty() {
+            if len == 0 {
                 self.next_run();
             }
             return;
         };
-        let Some(len) = self.rest.get(&separator).map(Run::len) else { return };
-        if len == 0 {
-            self.rest.remove(&separator);
-        } else if len < RUN / 4 {
-            let after = (Bound::Excluded(separator), Bound::Unbounded);
-            let small = |(key, run): (&K, &Run)| (run.len() < RUN / 2).then_some(*key);
-            if let Some(next) = self.rest.range(after).next().and_then(small) {
-                self.join(separator, next);
-            } else if let Some(previous) = self.rest.range(..separator).next_back().and_then(small) {
-                self.join(previous, separator);
-            }
+        if let Some(rest) = &mut self.rest {
+            rest.tidy(separator, len);
         }
+        self.rest.take_if(|rest| rest.last.is_empty());
     }
 
     /// The first run is empty: the next one takes its place. An empty line gives back what it no longer
     /// needs.
     fn next_run(&mut self) {
-        match self.rest.there().and_then(BTreeMap::pop_first) {
-            Some((_, run)) => self.first = run,
+        match self.rest.as_deref_mut().and_then(Rest::take_first) {
+            Some(run) => self.first = run,
             None if self.first.capacity() > SMALL => self.first = Run::new(),
             None => return,
         }
-        if self.rest.is_empty() {
-            self.rest = Lazy::default();
-        }
-    }
-
-    fn join(&mut self, left: K, right: K) {
-        if let Some(mut moved) = self.rest.remove(&right) {
-            if let Some(run) = self.rest.get_mut(&left) {
-                run.append(&mut moved);
-            }
-        }
+        self.rest.take_if(|rest| rest.last.is_empty());
     }
 
     /// The slots from the first whose key is at least `from`, in order. O(log n) to begin.
@@ -171,12 +240,9 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
         from: Option<K>,
         key_of: impl Fn(u32) -> K + 'a,
     ) -> impl Iterator<Item = u32> + 'a {
-        let start = from.and_then(|k| self.rest.range(..=k).next_back().map(|(s, _)| *s));
+        let start = from.and_then(|key| self.range(..=key).next_back()).map(|(separator, _)| separator);
         let head = start.is_none().then_some(&self.first);
-        let tail = match start {
-            Some(s) => self.rest.range(s..),
-            None => self.rest.range(..),
-        };
+        let tail = self.range((start.map_or(Bound::Unbounded, Bound::Included), Bound::Unbounded));
         let mut before = from;
         head.into_iter().chain(tail.map(|(_, run)| run)).flat_map(move |run| {
             let skip = match before {
@@ -196,10 +262,7 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
         from: Option<K>,
         key_of: impl Fn(u32) -> K + 'a,
     ) -> impl Iterator<Item = u32> + 'a {
-        let tail = match from {
-            Some(k) => self.rest.range(..=k),
-            None => self.rest.range(..),
-        };
+        let tail = self.range((Bound::Unbounded, from.map_or(Bound::Unbounded, Bound::Included)));
         let mut after = from;
         tail.rev().map(|(_, run)| run).chain(std::iter::once(&self.first)).flat_map(move |run| {
             let upto = match after {
@@ -217,16 +280,16 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
     /// either end do not reach the key, there may be more. O(log n + most).
     pub fn before(&self, key: K, most: usize, key_of: impl Fn(u32) -> K) -> (usize, bool) {
         let within = |run: &Run| run.partition_point(|slot| key_of(*slot) < key);
-        let Some((own, run)) = self.rest.range(..=key).next_back() else {
+        let Some((own, run)) = self.range(..=key).next_back() else {
             return (within(&self.first), true);
         };
-        let mut before = self.rest.range(..own);
+        let mut before = self.range(..own);
         let ahead = before.by_ref().take(most).map(|(_, run)| run.len()).sum::<usize>();
         let ahead = self.first.len() + ahead + within(run);
         if before.next().is_none() {
             return (ahead, true);
         }
-        let mut after = self.rest.range((Bound::Excluded(own), Bound::Unbounded)).rev();
+        let mut after = self.range((Bound::Excluded(own), Bound::Unbounded)).rev();
         let behind = after.by_ref().take(most).map(|(_, run)| run.len()).sum::<usize>();
         let behind = behind + run.len() - within(run);
         match after.next() {
@@ -239,9 +302,10 @@ impl<K: Ord + Copy + 'static> SortedSlots<K> {
     pub fn from_sorted(slots: &[u32], key_of: impl Fn(u32) -> K) -> Self {
         let mut runs = slots.chunks(RUN);
         let first = runs.next().map(|run| run.iter().copied().collect()).unwrap_or_default();
-        let rest: BTreeMap<K, Run> =
+        let mut between: BTreeMap<K, Run> =
             runs.filter_map(|run| Some((key_of(*run.first()?), run.iter().copied().collect()))).collect();
-        let rest = if rest.is_empty() { Lazy::default() } else { Lazy::holding(rest) };
+        let last = between.pop_last();
+        let rest = last.map(|(separator, last)| Box::new(Rest { separator, last, between }));
         SortedSlots { first, rest, len: slots.len() }
     }
 }
@@ -305,12 +369,12 @@ mod tests {
         for slot in 0..100_000 {
             line.insert(rising(slot), slot, rising);
         }
-        assert!(line.rest.len() <= 100_000 / RUN + 1);
+        assert!(line.range(..).count() <= 100_000 / RUN + 1);
         for slot in 0..100_000 {
             assert_eq!(line.first(), Some(slot));
             assert!(line.remove(rising(slot), slot));
         }
-        assert!(line.is_empty() && line.rest.is_empty());
+        assert!(line.is_empty() && line.rest.is_none());
     }
 
     #[test]
@@ -318,6 +382,7 @@ mod tests {
         let mut line = SortedSlots::default();
         (0..100_000).for_each(|slot| line.insert(rising(slot), slot, rising));
         (0..100_000).filter(|s| s % 64 != 0).for_each(|s| assert!(line.remove(rising(s), s)));
-        assert!(line.rest.len() < 60, "{} runs for {} slots", line.rest.len(), line.len());
+        let runs = line.range(..).count();
+        assert!(runs < 60, "{runs} runs for {} slots", line.len());
     }
 }
