@@ -84,9 +84,14 @@ impl Store {
             .unwrap_or_default()
     }
 
-    /// The key of a slot in its worker's `claims`.
+    /// The key of a claim's number in its worker's `claims`.
+    pub(crate) fn token(&self, number: u32) -> u64 {
+        self.claims.get(number).map_or(0, |claim| claim.token)
+    }
+
+    /// The token of the claim of a job.
     pub(crate) fn claim_token(&self, slot: u32) -> u64 {
-        self.jobs.get(slot).and_then(|job| self.claims.get(job.at.get() as u32)).map_or(0, |c| c.token)
+        self.jobs.get(slot).map_or(0, |job| self.token(job.at.get() as u32))
     }
 }
 
@@ -103,12 +108,27 @@ impl Board {
 
     /// The slot of the job of that id. O(1).
     pub fn find(&self, id: &[u8]) -> Option<u32> {
-        if let Some((made, slot)) = id::read_made(id) {
-            if self.id(slot) == Some(Id::Made(made)) {
-                return Some(slot);
-            }
-        }
+        self.find_made(id).or_else(|| self.find_chosen(id))
+    }
+
+    fn find_made(&self, id: &[u8]) -> Option<u32> {
+        let (made, slot) = id::read_made(id)?;
+        (self.id(slot) == Some(Id::Made(made))).then_some(slot)
+    }
+
+    fn find_chosen(&self, id: &[u8]) -> Option<u32> {
         self.store.ids.get(id, |slot| self.store.jobs.get(slot).map_or(&[], Job::chosen_id))
+    }
+
+    /// The slot of the job of that id, which mostly is the one that this worker holds under this token.
+    /// Then its claim leads to it, and the index of ids is left alone: claims are few and near by in
+    /// memory, ids many and far off. O(log n).
+    pub(crate) fn find_held(&self, worker: &[u8], token: Option<u64>, id: &[u8]) -> Option<u32> {
+        let held = || {
+            let slot = self.held(worker, token?.checked_sub(1)?).next()?;
+            (self.store.claim_token(slot) == token? && self.id(slot)? == Id::Named(id)).then_some(slot)
+        };
+        self.find_made(id).or_else(held).or_else(|| self.find_chosen(id))
     }
 
     pub(crate) fn job(&self, slot: u32) -> Result<&Job, ApplyError> {

@@ -158,10 +158,11 @@ impl Board {
                 stood && expires
             }
             State::Claimed => {
-                let claim = self.store.claims.remove(job.at.get() as u32).ok_or(ApplyError)?;
+                let number = job.at.get() as u32;
+                let claim = self.store.claims.remove(number).ok_or(ApplyError)?;
                 let stood = self.places.leases.remove(job.lease_key(&claim), slot);
                 let worker = self.workers.names.get_mut(claim.worker).ok_or(ApplyError)?;
-                let known = worker.claims.remove(claim.token, slot);
+                let known = worker.claims.remove(claim.token, number);
                 self.workers.names.release(claim.worker);
                 if claim.session != Session::None {
                     self.local.sessions.drop(claim.token, slot);
@@ -272,12 +273,13 @@ impl Board {
             }
             State::Claimed => {
                 let store = &self.store;
-                let claim = store.claims.get(job.at.get() as u32).ok_or(ApplyError)?;
+                let number = job.at.get() as u32;
+                let claim = store.claims.get(number).ok_or(ApplyError)?;
                 let key = job.lease_key(claim);
                 self.places.leases.insert(key, slot, |s| store.lease_key(s));
                 self.local.next_event.lower(key.0);
                 let worker = self.workers.names.get_mut(claim.worker).ok_or(ApplyError)?;
-                worker.claims.insert(claim.token, slot, |s| store.claim_token(s));
+                worker.claims.insert(claim.token, number, |n| store.token(n));
                 self.workers.names.hold(claim.worker);
             }
             State::Complete | State::Failed | State::Cancelled | State::Trashed => {

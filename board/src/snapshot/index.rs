@@ -67,7 +67,10 @@ impl Board {
             if let Some(first) = slots.first() {
                 let begins = slots.iter().filter_map(|s| self.claim_of(jobs.get(*s)?)).map(|c| c.claimed);
                 let seen = begins.max().unwrap_or_default();
-                held.push((worker_of(*first), SortedSlots::from_sorted(slots, token_of), seen));
+                let numbers = slots.iter().filter_map(|s| Some(jobs.get(*s)?.at.get() as u32));
+                let numbers: Vec<u32> = numbers.collect();
+                let line = SortedSlots::from_sorted(&numbers, |number| self.store.token(number));
+                held.push((worker_of(*first), line, seen));
             }
         }
         let queue_of = |s: u32| jobs.get(s).map_or(0, |j| self.queue_number(j));

@@ -276,7 +276,8 @@ impl Board {
     /// The slots of the jobs that a worker holds with tokens above `above`, lowest token first.
     pub fn held(&self, worker: &[u8], above: u64) -> impl Iterator<Item = u32> + '_ {
         let line = self.workers.names.find(worker).and_then(|w| self.workers.names.get(w)).map(|w| &w.claims);
-        let token = |s| self.store.claim_token(s);
-        line.into_iter().flat_map(move |l| l.iter_from(Some(above.saturating_add(1)), token))
+        let token = |number| self.store.token(number);
+        let numbers = line.into_iter().flat_map(move |l| l.iter_from(Some(above.saturating_add(1)), token));
+        numbers.filter_map(|number| Some(self.store.claims.get(number)?.slot))
     }
 }

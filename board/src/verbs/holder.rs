@@ -117,7 +117,7 @@ impl Board {
     ) -> Result<Standing, Refusal> {
         let Speaker { worker, id, token } = *speaker;
         self.check_speaker(worker)?;
-        let Some(slot) = self.find(id) else {
+        let Some(slot) = self.find_held(worker, token, id) else {
             let Some(gone) = self.tombstone(id, env.now) else { return Err(Refusal::NoJob) };
             let again = Some(gone).filter(|t| {
                 let as_asked = match verb {

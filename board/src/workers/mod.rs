@@ -27,6 +27,7 @@ pub(crate) struct Workers {
 
 /// A worker that claims jobs.
 pub struct Worker {
+    /// The numbers of its claims, in the order of their tokens.
     pub(crate) claims: SortedSlots<u64>,
     pub(crate) local: WorkerLocal,
     /// When its registration lapses and its claims end, Unix ms, or [`NEVER`].

@@ -42,6 +42,27 @@ fn a_heartbeat_moves_the_end_of_the_lease_and_may_change_its_length() {
 }
 
 #[test]
+fn a_token_stands_for_one_job_among_many_of_its_worker() {
+    let mut w = World::default();
+    let ids: Vec<String> = (0..600).map(|n| format!("job-{n}")).collect();
+    let tokens: Vec<u64> = ids.iter().map(|id| (w.put(id), w.take_id(ANN, id)).1).collect();
+    for (at, id) in ids.iter().enumerate().step_by(7) {
+        let (own, other) = (tokens[at], tokens[(at + 1) % 600]);
+        let stale = refused(&format!("STALE token {other} is not the current one"));
+        assert_eq!(w.beat(ANN, id, Some(other)), stale);
+        assert_eq!(w.beat(BOB, id, Some(own)), refused("NOTOWNER ann"));
+        assert_eq!(w.beat(ANN, id, Some(own)), Ok((w.now + 30_000, false)));
+        assert_eq!(w.done(ANN, id, Some(own)), DID);
+        assert_eq!(w.beat(ANN, id, Some(own)), refused("NOJOB no such job"));
+    }
+    w.post(&Post { payload: b"work", ..Post::default() }).unwrap();
+    let made = w.claim(&Claim { worker: ANN, ..Claim::default() }, 1).remove(0);
+    assert_eq!(w.beat(ANN, &name(&made.id), Some(made.token)), Ok((w.now + 30_000, false)));
+    assert_eq!(w.beat(ANN, "", Some(made.token)), refused("NOJOB no such job"));
+    w.is_valid();
+}
+
+#[test]
 fn a_late_consume_is_accepted_until_somebody_else_claims() {
     let (mut w, token) = lapsed();
     assert_eq!(w.done(ANN, "job", Some(token)), DID);
