@@ -282,12 +282,17 @@ impl Board {
 
     /// Gives a record the version and the time of the effect that is being applied.
     pub(crate) fn touch(&mut self, slot: u32) -> Result<(), ApplyError> {
-        let (revision, moment) = (self.revision() as i64, self.local.moment);
-        let job = self.job_mut(slot)?;
-        job.version = U48::new(revision);
-        if let Some(extras) = &mut job.extras {
+        let moment = self.local.moment;
+        if let Some(extras) = &mut self.job_mut(slot)?.extras {
             extras.modified = moment;
         }
+        self.renew(slot)
+    }
+
+    /// Gives a record the version of the effect that is being applied.
+    pub(crate) fn renew(&mut self, slot: u32) -> Result<(), ApplyError> {
+        let revision = self.revision() as i64;
+        self.job_mut(slot)?.version = U48::new(revision);
         self.mark_changed(slot);
         Ok(())
     }

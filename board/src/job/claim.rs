@@ -56,6 +56,11 @@ impl Claim {
         self.lease_end.min(self.run_end).min(self.cancel_end)
     }
 
+    /// When its worker last began its lease, by the claim or a heartbeat, Unix ms.
+    pub fn beaten(&self) -> i64 {
+        self.claimed.max(self.lease_end - self.lease)
+    }
+
     /// When the lease has ended and the grace after it has passed, Unix ms.
     pub fn lapses_at(&self) -> i64 {
         let grace = if self.session == Session::Lost { 0 } else { self.grace };

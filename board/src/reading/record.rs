@@ -288,7 +288,7 @@ impl<'a> Record<'a> {
     pub fn modified(&self) -> i64 {
         let when = |time| if time == NEVER { 0 } else { time };
         let ready = when(self.job.since.get());
-        let claimed = self.claim.map_or(0, |c| c.claimed);
+        let claimed = self.claim.map_or(0, Claim::beaten);
         let extras = self.extras.map_or(0, |r| r.modified.max(when(r.retrying.ready)));
         self.posted().max(ready).max(claimed).max(extras)
     }

@@ -245,7 +245,7 @@ impl Board {
         lease_end: i64,
         now: i64,
     ) -> Result<(), ApplyError> {
-        let worker = self.retime(slot, |claim| {
+        let worker = self.reclock(slot, |claim| {
             claim.lease = lease;
             if claim.session == job::Session::Lost {
                 claim.session = job::Session::Carried;
@@ -254,6 +254,8 @@ impl Board {
             claim.in_grace = false;
             claim.worker
         })?;
+        // The claim says when: what few jobs have is not looked at, which may be far off in memory.
+        self.renew(slot)?;
         self.saw_worker(worker, now);
         Ok(())
     }
@@ -264,6 +266,13 @@ impl Board {
         slot: u32,
         change: impl FnOnce(&mut job::Claim) -> R,
     ) -> Result<R, ApplyError> {
+        let done = self.reclock(slot, change)?;
+        self.touch(slot)?;
+        Ok(done)
+    }
+
+    /// The same, and leaves the record as it is.
+    fn reclock<R>(&mut self, slot: u32, change: impl FnOnce(&mut job::Claim) -> R) -> Result<R, ApplyError> {
         let (jobs, claims) = (&self.store.jobs, &mut self.store.claims);
         let job = jobs.get(slot).filter(|j| j.state == State::Claimed).ok_or(ApplyError)?;
         let number = job.at.get() as u32;
@@ -277,7 +286,6 @@ impl Board {
         let store = &self.store;
         self.places.leases.insert(key, slot, |s| store.lease_key(s));
         self.wake_at(key.0);
-        self.touch(slot)?;
         Ok(done)
     }
 

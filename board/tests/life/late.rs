@@ -63,6 +63,26 @@ fn a_token_stands_for_one_job_among_many_of_its_worker() {
 }
 
 #[test]
+fn a_heartbeat_is_a_change_of_any_job() {
+    let mut w = World::default();
+    w.put("plain");
+    w.put_with("rare", |p| p.user = Some(b"eve"));
+    for id in ["plain", "rare"] {
+        let token = Some(w.take_id(ANN, id));
+        w.pass(20);
+        w.beat(ANN, id, token).unwrap();
+        let beaten = w.now;
+        w.pass(20);
+        assert_eq!(w.job(id).modified(), beaten);
+        w.reload();
+        assert_eq!(w.job(id).modified(), beaten);
+        w.done_keeping(ANN, id, -1).unwrap();
+        assert_eq!(w.job(id).modified(), w.now);
+    }
+    w.is_valid();
+}
+
+#[test]
 fn a_late_consume_is_accepted_until_somebody_else_claims() {
     let (mut w, token) = lapsed();
     assert_eq!(w.done(ANN, "job", Some(token)), DID);
