@@ -14,7 +14,7 @@ use crate::replies::endings::{begin, Ending};
 use crate::replies::errors::{syntax, unexpected, CommandError, Done};
 use crate::replies::fitting::Room;
 use crate::replies::records::write_records;
-use crate::runtime::batch_queue::Batch;
+use crate::runtime::batch_queue::{Batch, Name};
 use crate::runtime::blocked_claims::park;
 use crate::runtime::claim_queue::Wait;
 use crate::runtime::commit::Commit;
@@ -191,7 +191,7 @@ impl<'a> ClaimRequest<'a> {
             Some(timeout) if !refused && !call.ctx.denies_blocking() => {
                 let wait = Wait {
                     worker: worker.to_vec(),
-                    queues: request.queues.iter().map(|q| q.to_vec()).collect(),
+                    queues: request.queues.iter().map(|queue| Name::from(*queue)).collect(),
                     order: request.order,
                     count: options.count.unwrap_or(1),
                     batch,

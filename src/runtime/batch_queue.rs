@@ -2,9 +2,24 @@
 //! of the other clients, which pay nothing for them.
 //!
 //! Clients with the same queues, minimum and linger time are a class: they see the same jobs, so
-//! only the first of a class is ever looked at. A change costs O(classes that name its queues).
+//! only the first of a class is ever looked at. A class has a mark at each of its queues: as long as
+//! each queue has fewer jobs than the mark, they have too few together. So a queue that gets jobs
+//! calls only for the classes whose marks it has reached, and a look at a class puts its marks above
+//! what is there. One turn looks at [`LOOKS`] queues; what it does not reach waits for the next turn.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::rc::Rc;
+
+use board::NEVER;
+
+/// How many queues one turn looks at, or those of one class if that names more.
+pub const LOOKS: usize = 64;
+
+/// The name of a queue, kept once for all classes that name it.
+pub type Name = Rc<[u8]>;
+
+/// Stands for every queue, among the names: no queue is called so.
+const EVERY: &[u8] = b"";
 
 /// When a claim for a batch is served.
 #[derive(Debug, Clone, Copy)]
@@ -21,11 +36,32 @@ pub struct Batch {
 
 /// What the clients of a class have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Terms {
-    /// Each once; empty for every queue.
-    queues: Vec<Vec<u8>>,
-    least: usize,
+pub struct Terms {
+    /// Its queues, each once; or [`EVERY`].
+    queues: Rc<[Name]>,
+    /// How many jobs they must have.
+    pub least: usize,
     linger: Option<i64>,
+}
+
+impl Terms {
+    /// Its queues, each once, as a claim names them: none stands for every queue.
+    pub fn names(&self) -> Vec<&[u8]> {
+        self.queues.iter().map(|name| &**name).filter(|name| *name != EVERY).collect()
+    }
+
+    /// How many jobs each of its queues has. `count` says how many these queues have, at most so many.
+    pub fn counts(&self, mut count: impl FnMut(&[&[u8]], usize) -> usize) -> Vec<usize> {
+        self.queues.iter().map(|name| count(named(&[name]), self.least)).collect()
+    }
+}
+
+/// This one queue, as a claim names it.
+fn named<'a>(one: &'a [&'a [u8]; 1]) -> &'a [&'a [u8]] {
+    match one {
+        [EVERY] => &[],
+        one => one,
+    }
 }
 
 struct Class {
@@ -36,18 +72,37 @@ struct Class {
     seen: Option<i64>,
     /// When its first client takes what there is, as in [`Batches::ends`].
     end: Option<i64>,
+    /// Its mark at each of its queues. While it lingers for no job yet, any job reaches them.
+    marks: Vec<usize>,
 }
 
-/// The first client of a class.
-pub struct Head {
-    /// Its number.
-    pub number: u64,
-    /// Its queues, each once; empty for every queue.
-    pub queues: Vec<Vec<u8>>,
-    /// How many jobs they must have.
-    pub least: usize,
-    /// Whether it takes what there is.
-    pub is_due: bool,
+/// A queue that classes name.
+#[derive(Default)]
+struct Queue {
+    /// The marks of the classes that name it.
+    marks: BTreeSet<(usize, u64)>,
+    /// How many clients wait for it.
+    clients: usize,
+    /// Whether it has got jobs, and the classes that it calls for are still to be looked at.
+    pending: bool,
+    /// When it was last without jobs, if it ever was.
+    gap: Option<Gap>,
+}
+
+/// A time in which a queue has had no jobs.
+#[derive(Clone, Copy)]
+struct Gap {
+    /// Its first and its last moment, as [`Batches::moment`] counts them; `u64::MAX` while it lasts.
+    from: u64,
+    to: u64,
+    /// When it ended, Unix ms; [`NEVER`] while it lasts.
+    end: i64,
+}
+
+impl Gap {
+    fn since(moment: u64) -> Self {
+        Gap { from: moment, to: u64::MAX, end: NEVER }
+    }
 }
 
 /// The clients that wait for batches of one board.
@@ -57,13 +112,15 @@ pub struct Batches {
     numbers: HashMap<Terms, u64>,
     /// The class of each client.
     class_of: BTreeMap<u64, u64>,
-    by_queue: HashMap<Vec<u8>, BTreeSet<u64>>,
-    /// The classes that wait for every queue.
-    any: BTreeSet<u64>,
+    queues: HashMap<Name, Queue>,
+    /// The pending queues, first come first.
+    pending: VecDeque<Name>,
     /// When the first client of a class takes what there is, Unix ms.
     ends: BTreeSet<(i64, u64)>,
     /// The number of the last class.
     last: u64,
+    /// Counts the times at which a queue got jobs or lost its last.
+    moment: u64,
 }
 
 impl Batches {
@@ -77,16 +134,22 @@ impl Batches {
         self.class_of.keys().copied()
     }
 
-    /// How many clients wait for jobs of this queue. O(classes that name it).
+    /// How many clients wait for jobs of this queue. O(1).
     pub fn count_for(&self, queue: &[u8]) -> usize {
-        let named = self.by_queue.get(queue).into_iter().flatten();
-        named.chain(&self.any).filter_map(|class| self.classes.get(class)).map(|class| class.line.len()).sum()
+        [queue, EVERY].into_iter().filter_map(|name| self.queues.get(name)).map(|queue| queue.clients).sum()
     }
 
-    /// Adds a client.
-    pub fn add(&mut self, client: u64, queues: &[Vec<u8>], batch: &Batch) {
-        let once: BTreeSet<&Vec<u8>> = queues.iter().collect();
-        let queues = once.into_iter().cloned().collect();
+    /// Adds a client. Its queues' names become those that all classes share. O(n log classes) for n
+    /// queues.
+    pub fn add(&mut self, client: u64, queues: &mut [Name], batch: &Batch) {
+        for name in queues.iter_mut() {
+            *name = self.shared(name).unwrap_or_else(|| name.clone());
+        }
+        let mut once: BTreeSet<Name> = queues.iter().cloned().collect();
+        if once.is_empty() {
+            once.insert(self.shared(EVERY).unwrap_or_else(|| EVERY.into()));
+        }
+        let queues = once.into_iter().collect();
         let terms = Terms { queues, least: batch.least, linger: batch.linger };
         let number = match self.numbers.get(&terms) {
             Some(number) => *number,
@@ -94,46 +157,53 @@ impl Batches {
         };
         if let Some(class) = self.classes.get_mut(&number) {
             class.line.insert(client, batch.since);
+            for name in class.terms.queues.iter() {
+                self.queues.entry(name.clone()).or_default().clients += 1;
+            }
         }
         self.class_of.insert(client, number);
         self.reckon(number);
+    }
+
+    fn shared(&self, name: &[u8]) -> Option<Name> {
+        self.queues.get_key_value(name).map(|(name, _)| name.clone())
     }
 
     fn found(&mut self, terms: Terms) -> u64 {
         self.last += 1;
         let number = self.last;
         self.numbers.insert(terms.clone(), number);
-        if terms.queues.is_empty() {
-            self.any.insert(number);
+        let marks = vec![1; terms.queues.len()];
+        for name in terms.queues.iter() {
+            self.queues.entry(name.clone()).or_default().marks.insert((1, number));
         }
-        for queue in &terms.queues {
-            self.by_queue.entry(queue.clone()).or_default().insert(number);
-        }
-        let class = Class { terms, line: BTreeMap::new(), seen: None, end: None };
+        let class = Class { terms, line: BTreeMap::new(), seen: None, end: None, marks };
         self.classes.insert(number, class);
         number
     }
 
-    /// Removes a client, if it waits.
+    /// Removes a client, if it waits. O(n log classes) for n queues.
     pub fn remove(&mut self, client: u64) {
         let Some(number) = self.class_of.remove(&client) else { return };
         let Some(class) = self.classes.get_mut(&number) else { return };
         class.line.remove(&client);
-        if !class.line.is_empty() {
+        let is_over = class.line.is_empty();
+        for (name, mark) in class.terms.queues.iter().zip(&class.marks) {
+            let Some(queue) = self.queues.get_mut(name) else { continue };
+            queue.clients -= 1;
+            if is_over {
+                queue.marks.remove(&(*mark, number));
+            }
+            if queue.clients == 0 {
+                self.queues.remove(name);
+            }
+        }
+        if !is_over {
             return self.reckon(number);
         }
         let Some(class) = self.classes.remove(&number) else { return };
         if let Some(end) = class.end {
             self.ends.remove(&(end, number));
-        }
-        self.any.remove(&number);
-        for queue in &class.terms.queues {
-            if let Some(numbers) = self.by_queue.get_mut(queue) {
-                numbers.remove(&number);
-                if numbers.is_empty() {
-                    self.by_queue.remove(queue);
-                }
-            }
         }
         self.numbers.remove(&class.terms);
     }
@@ -155,26 +225,102 @@ impl Batches {
         self.ends.extend(end.map(|end| (end, number)));
     }
 
-    /// The first clients, and their classes, of the classes for which these queues may have jobs,
-    /// and of those that take what there is by now.
-    pub fn candidates(&self, queues: &[Vec<u8>], now: i64) -> BTreeSet<(u64, u64)> {
-        let named = queues.iter().filter_map(|queue| self.by_queue.get(queue)).flatten();
-        let any = self.any.iter().filter(|_| !queues.is_empty());
-        let due = self.ends.range(..=(now, u64::MAX)).map(|(_, class)| class);
-        let all: BTreeSet<u64> = named.chain(any).chain(due).copied().collect();
-        all.into_iter().filter_map(|class| Some((self.first(class)?, class))).collect()
+    /// Moves the marks of a class. O(n log classes) for n queues.
+    fn mark(&mut self, number: u64, marks: Vec<usize>) {
+        let Some(class) = self.classes.get_mut(&number) else { return };
+        for ((name, before), mark) in class.terms.queues.iter().zip(&class.marks).zip(&marks) {
+            if let Some(queue) = self.queues.get_mut(name).filter(|_| before != mark) {
+                queue.marks.remove(&(*before, number));
+                queue.marks.insert((*mark, number));
+            }
+        }
+        class.marks = marks;
     }
 
-    /// The classes that wait for one of these queues and have seen a job.
-    pub fn that_saw(&self, queues: &[Vec<u8>]) -> BTreeSet<u64> {
-        let named = queues.iter().filter_map(|queue| self.by_queue.get(queue)).flatten();
-        let all = named.chain(&self.any).copied();
-        all.filter(|class| self.classes.get(class).is_some_and(|class| class.seen.is_some())).collect()
+    /// These queues have got jobs: the next turns look at the classes whose marks they have reached.
+    pub fn woke(&mut self, queues: &[Vec<u8>], now: i64) {
+        let every = (!queues.is_empty()).then_some(EVERY);
+        for name in queues.iter().map(|name| &**name).chain(every) {
+            let Some(shared) = self.shared(name) else { continue };
+            let Some(queue) = self.queues.get_mut(name) else { continue };
+            self.moment += 1;
+            if let Some(gap) = queue.gap.as_mut().filter(|gap| gap.to == u64::MAX) {
+                (gap.to, gap.end) = (self.moment, now);
+            }
+            if !std::mem::replace(&mut queue.pending, true) {
+                self.pending.push_back(shared);
+            }
+        }
     }
 
-    /// The queues of a class.
-    pub fn queues_of(&self, class: u64) -> Option<Vec<Vec<u8>>> {
-        Some(self.classes.get(&class)?.terms.queues.clone())
+    /// These queues have no jobs any more; `all`: nor has any other.
+    pub fn emptied(&mut self, queues: &[Vec<u8>], all: bool) {
+        for name in queues.iter().map(|name| &**name).chain(all.then_some(EVERY)) {
+            if let Some(queue) = self.queues.get_mut(name) {
+                self.moment += 1;
+                queue.gap = Some(Gap::since(self.moment));
+            }
+        }
+    }
+
+    /// The classes to look at in this turn, by their first clients: those that take what there is by
+    /// now, and those whose marks pending queues have reached. `count` as for [`Terms::counts`].
+    pub fn turn(
+        &mut self,
+        now: i64,
+        mut count: impl FnMut(&[&[u8]], usize) -> usize,
+    ) -> BTreeSet<(u64, u64)> {
+        let (mut heads, mut left) = (BTreeSet::new(), LOOKS);
+        let due = self.ends.range(..=(now, u64::MAX)).map(|(_, class)| *class);
+        if !self.admit(due, &mut left, &mut heads) {
+            return heads;
+        }
+        while let Some(name) = self.pending.front().cloned() {
+            if let Some(queue) = self.queues.get(&name) {
+                let Some(rest) = left.checked_sub(1) else { break };
+                left = rest;
+                let highest = queue.marks.last().map_or(0, |(mark, _)| *mark);
+                let found = count(named(&[&name]), highest);
+                let reached = queue.marks.range(..=(found, u64::MAX)).map(|(_, class)| *class);
+                if !self.admit(reached, &mut left, &mut heads) {
+                    break;
+                }
+            }
+            self.pending.pop_front();
+            if let Some(queue) = self.queues.get_mut(&name) {
+                queue.pending = false;
+            }
+        }
+        heads
+    }
+
+    /// Admits classes to a turn that has so many looks left; false when it has too few for one of
+    /// them. The first of a turn has always enough.
+    fn admit(
+        &self,
+        classes: impl Iterator<Item = u64>,
+        left: &mut usize,
+        heads: &mut BTreeSet<(u64, u64)>,
+    ) -> bool {
+        for number in classes {
+            let Some(class) = self.classes.get(&number) else { continue };
+            let Some(head) = class.line.keys().next().map(|first| (*first, number)) else { continue };
+            if heads.contains(&head) {
+                continue;
+            }
+            let looks = class.terms.queues.len();
+            if looks > *left && !heads.is_empty() {
+                return false;
+            }
+            *left = left.saturating_sub(looks);
+            heads.insert(head);
+        }
+        true
+    }
+
+    /// What the clients of a class ask for.
+    pub fn terms(&self, class: u64) -> Option<Terms> {
+        Some(self.classes.get(&class)?.terms.clone())
     }
 
     /// The number of the first client of a class.
@@ -182,35 +328,91 @@ impl Batches {
         self.classes.get(&class)?.line.keys().next().copied()
     }
 
-    /// The first client of a class.
-    pub fn head(&self, class: u64, now: i64) -> Option<Head> {
-        let number = self.first(class)?;
-        let Class { terms, end, .. } = self.classes.get(&class)?;
-        let is_due = end.is_some_and(|end| end <= now);
-        Some(Head { number, queues: terms.queues.clone(), least: terms.least, is_due })
+    /// When the jobs that a class has in its queues, so many in each, began to come after there were
+    /// none in any, Unix ms; `None` when that is not known to have been. O(n) for n queues.
+    fn began_anew(&self, terms: &Terms, counts: &[usize]) -> Option<i64> {
+        let (mut from, mut to, mut end) = (0, u64::MAX, NEVER);
+        for (name, jobs) in terms.queues.iter().zip(counts) {
+            let gap = self.queues.get(name).and_then(|queue| queue.gap);
+            let gap = gap.or_else(|| (*jobs == 0).then(|| Gap::since(0)))?;
+            (from, to) = (gap.from.max(from), gap.to.min(to));
+            if *jobs > 0 {
+                end = end.min(gap.end);
+            }
+        }
+        (from < to && end < NEVER).then_some(end)
+    }
+
+    /// Looks at a class whose queues have so many jobs each. Returns the first client, if it is
+    /// served now.
+    pub fn look(&mut self, number: u64, counts: &[usize], now: i64) -> Option<u64> {
+        let anew = self.began_anew(&self.classes.get(&number)?.terms, counts);
+        let class = self.classes.get_mut(&number)?;
+        if let Some(seen) = &mut class.seen {
+            *seen = anew.map_or(*seen, |anew| anew.max(*seen));
+            self.reckon(number);
+        }
+        let class = self.classes.get(&number)?;
+        let found: usize = counts.iter().sum();
+        let is_due = class.end.is_some_and(|end| end <= now);
+        let is_served = found >= class.terms.least || (found > 0 && is_due);
+        class.line.keys().next().copied().filter(|_| is_served)
+    }
+
+    /// The first client of a class waits on, with so many jobs in each of its queues.
+    pub fn wait_on(&mut self, number: u64, counts: &[usize], now: i64) {
+        let Some(class) = self.classes.get_mut(&number) else { return };
+        let found: usize = counts.iter().sum();
+        let is_due = class.end.is_some_and(|end| end <= now);
+        class.seen = (found > 0 && !is_due).then(|| class.seen.unwrap_or(now));
+        for (name, jobs) in class.terms.queues.iter().zip(counts) {
+            if let Some(queue) = self.queues.get_mut(name).filter(|queue| *jobs == 0 && queue.gap.is_none()) {
+                queue.gap = Some(Gap::since(0));
+            }
+        }
+        let missing = class.terms.least.saturating_sub(found).max(1);
+        let more = match class.terms.linger.is_some() && class.seen.is_none() {
+            true => 1,
+            false => missing.div_ceil(counts.len().max(1)),
+        };
+        self.reckon(number);
+        self.mark(number, counts.iter().map(|jobs| jobs + more).collect());
     }
 
     /// A client has just come: there are jobs for it, or none.
     pub fn came(&mut self, client: u64, batch: &Batch) {
-        if let Some(class) = self.class_of.get(&client).copied() {
-            self.saw(class, batch.sees.then_some(batch.since));
+        let Some(number) = self.class_of.get(&client).copied() else { return };
+        if !batch.sees {
+            return self.forget_jobs(number);
         }
+        if let Some(class) = self.classes.get_mut(&number) {
+            class.seen.get_or_insert(batch.since);
+        }
+        self.reckon(number);
     }
 
-    /// There are jobs for a class now, but too few; or none, without a time.
-    pub fn saw(&mut self, class: u64, at: Option<i64>) {
-        if let Some(class) = self.classes.get_mut(&class) {
-            class.seen = at.map(|at| class.seen.unwrap_or(at));
+    /// There are no jobs for a class: the next one calls for it.
+    fn forget_jobs(&mut self, number: u64) {
+        let Some(class) = self.classes.get_mut(&number) else { return };
+        class.seen = None;
+        let queues = class.terms.queues.len();
+        if class.terms.linger.is_some() {
+            self.mark(number, vec![1; queues]);
         }
-        self.reckon(class);
+        self.reckon(number);
     }
 
     /// There is another board now, on which no class has seen a job.
     pub fn forget(&mut self) {
         let seen = self.classes.iter().filter(|(_, class)| class.seen.is_some()).map(|(number, _)| *number);
         for number in seen.collect::<Vec<_>>() {
-            self.saw(number, None);
+            self.forget_jobs(number);
         }
+    }
+
+    /// Whether a turn has left something to the next.
+    pub fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
     }
 
     /// When the next client takes what there is, Unix ms.
@@ -220,53 +422,4 @@ impl Batches {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn batch(least: usize, linger: i64, since: i64) -> Batch {
-        Batch { least, linger: Some(linger), since, sees: false }
-    }
-
-    fn queue() -> Vec<Vec<u8>> {
-        vec![b"q".to_vec()]
-    }
-
-    #[test]
-    fn clients_that_ask_for_the_same_are_one_class() {
-        let mut all = Batches::default();
-        for client in 1..=100 {
-            all.add(client, &queue(), &batch(3, 50, 0));
-        }
-        all.add(101, &queue(), &batch(4, 50, 0));
-        let found: Vec<u64> = all.candidates(&queue(), 0).into_iter().map(|(client, _)| client).collect();
-        assert_eq!(found, [1, 101]);
-        assert_eq!(all.count_for(b"q"), 101);
-        (1..=101).for_each(|client| all.remove(client));
-        assert!(all.is_empty() && all.numbers.is_empty() && all.by_queue.is_empty());
-    }
-
-    #[test]
-    fn a_client_lingers_since_it_first_saw_a_job_and_not_before_it_came() {
-        let mut all = Batches::default();
-        all.add(1, &queue(), &batch(3, 50, 0));
-        all.add(2, &queue(), &batch(3, 50, 30));
-        let (_, class) = all.candidates(&queue(), 10).pop_first().expect("a class waits for the queue");
-        all.saw(class, Some(10));
-        all.saw(class, Some(20));
-        assert_eq!(all.next_end(), Some(60));
-        all.remove(1);
-        assert_eq!(all.next_end(), Some(80));
-        assert!(!all.head(class, 79).expect("a client waits").is_due);
-        assert!(all.head(class, 80).expect("a client waits").is_due);
-        all.saw(class, None);
-        assert_eq!(all.next_end(), None);
-    }
-
-    #[test]
-    fn a_queue_named_twice_counts_once() {
-        let mut all = Batches::default();
-        all.add(1, &[b"q".to_vec(), b"q".to_vec()], &batch(2, 50, 0));
-        let class = all.candidates(&queue(), 0).pop_first().expect("a class waits for the queue").1;
-        assert_eq!(all.head(class, 0).expect("a client waits").queues, queue());
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! Serving clients that wait for several jobs at once: when their queues have as many, or when they
 //! have lingered long enough. Nothing is reserved for them: the other clients come before them.
+//!
+//! A commit takes one turn, of bounded length. What it leaves, the timer goes on with at once.
 
 use crate::runtime::batch_queue::Batches;
 use crate::runtime::blocked_claims::{choose, with};
@@ -13,40 +15,42 @@ fn with_batches<R>(place: &BoardKey, work: impl FnOnce(&mut Batches) -> R) -> Op
 /// Clients that have seen jobs in queues which are empty by now linger anew with the next job.
 pub fn notice_emptied(commit: &mut Commit<'_>, place: &BoardKey) {
     let emptied = commit.board().emptied();
-    if emptied.is_empty() {
-        return;
-    }
-    let now = commit.env.now;
-    for class in with_batches(place, |all| all.that_saw(&emptied)).unwrap_or_default() {
-        let Some(queues) = with_batches(place, |all| all.queues_of(class)).flatten() else { continue };
-        let names: Vec<&[u8]> = queues.iter().map(|queue| &queue[..]).collect();
-        if commit.board().claimable_jobs(&names, 1, now) == 0 {
-            with_batches(place, |all| all.saw(class, None));
-        }
+    if !emptied.is_empty() {
+        let all = commit.board().busy_names().next().is_none();
+        with_batches(place, |batches| batches.emptied(&emptied, all));
     }
 }
 
-/// Serves the clients for whom these queues, which may have got jobs, have enough, and those that
-/// take what there is by now, in the order of their arrival.
+/// Serves clients for whom these queues, which may have got jobs, have enough, and those that take
+/// what there is by now; in the order of their arrival, as far as one turn goes.
 pub fn serve(commit: &mut Commit<'_>, place: &BoardKey, queues: &[Vec<u8>]) {
     let now = commit.env.now;
-    let mut heads = with_batches(place, |all| all.candidates(queues, now)).unwrap_or_default();
-    // Jobs only become fewer here, so a class is looked at again only after it was served.
+    let board = commit.board();
+    let heads = with_batches(place, |batches| {
+        batches.woke(queues, now);
+        batches.turn(now, |names, most| board.claimable_jobs(names, most, now))
+    });
+    let mut heads = heads.unwrap_or_default();
+    // A look ends with its class served, or with marks that its queues do not reach: nothing is
+    // looked at twice.
     while let Some((_, class)) = heads.pop_first() {
-        let Some(head) = with_batches(place, |all| all.head(class, now)).flatten() else { continue };
-        let names: Vec<&[u8]> = head.queues.iter().map(|queue| &queue[..]).collect();
-        let found = commit.board().claimable_jobs(&names, head.least, now);
-        let enough = found >= head.least || (found > 0 && head.is_due);
-        if enough && matches!(choose(commit, head.number), Ok(true)) {
-            let next = with_batches(place, |all| all.first(class)).flatten();
+        let Some(terms) = with_batches(place, |batches| batches.terms(class)).flatten() else { continue };
+        let board = commit.board();
+        let counts = terms.counts(|names, most| board.claimable_jobs(names, most, now));
+        let served = with_batches(place, |batches| batches.look(class, &counts, now)).flatten();
+        if served.is_some_and(|client| matches!(choose(commit, client), Ok(true))) {
+            let next = with_batches(place, |batches| batches.first(class)).flatten();
             heads.extend(next.map(|next| (next, class)));
             continue;
         }
-        let sees = (found > 0 && !head.is_due).then_some(now);
-        with_batches(place, |all| all.saw(class, sees));
-        commit.board().wait_for_permits(&names, now);
+        with_batches(place, |batches| batches.wait_on(class, &counts, now));
+        commit.board().wait_for_permits(&terms.names(), now);
     }
-    if let Some(end) = with_batches(place, |all| all.next_end()).flatten() {
-        commit.board().linger_until(end);
+    let rest = with_batches(place, |batches| match batches.is_pending() {
+        true => Some(now),
+        false => batches.next_end(),
+    });
+    if let Some(at) = rest.flatten() {
+        commit.board().linger_until(at);
     }
 }

@@ -9,7 +9,7 @@ use board::{Claim, Order};
 
 use crate::replies::endings::Ending;
 use crate::replies::records::Shape;
-use crate::runtime::batch_queue::{Batch, Batches};
+use crate::runtime::batch_queue::{Batch, Batches, Name};
 
 /// A board's database and key.
 pub type BoardKey = (i32, Vec<u8>);
@@ -18,8 +18,8 @@ pub type BoardKey = (i32, Vec<u8>);
 pub struct Wait {
     /// The worker's name.
     pub worker: Vec<u8>,
-    /// The queues; empty for every queue.
-    pub queues: Vec<Vec<u8>>,
+    /// The queues; empty for every queue. While it waits, clients share equal names.
+    pub queues: Vec<Name>,
     /// The order in which it asks them.
     pub order: Order,
     /// The most jobs.
@@ -59,7 +59,7 @@ impl Wait {
 #[derive(Default)]
 struct WaitQueue {
     any: BTreeSet<u64>,
-    queues: HashMap<Vec<u8>, BTreeSet<u64>>,
+    queues: HashMap<Name, BTreeSet<u64>>,
     /// Clients that are not in line for now.
     aside: BTreeSet<u64>,
     /// Clients that wait for several jobs at once.
@@ -93,10 +93,10 @@ impl<H> Waiters<H> {
     }
 
     /// Adds a client under a number of its own.
-    pub fn add(&mut self, number: u64, waiter: Waiter<H>) {
+    pub fn add(&mut self, number: u64, mut waiter: Waiter<H>) {
         let line = self.lines.entry(waiter.place.clone()).or_default();
         if let Some(batch) = &waiter.wait.batch {
-            line.batches.get_or_insert_default().add(number, &waiter.wait.queues, batch);
+            line.batches.get_or_insert_default().add(number, &mut waiter.wait.queues, batch);
             self.batching += 1;
             self.waiters.insert(number, waiter);
             return;
@@ -104,7 +104,10 @@ impl<H> Waiters<H> {
         if waiter.wait.queues.is_empty() {
             line.any.insert(number);
         }
-        for queue in &waiter.wait.queues {
+        for queue in &mut waiter.wait.queues {
+            if let Some((name, _)) = line.queues.get_key_value(queue) {
+                *queue = name.clone();
+            }
             line.queues.entry(queue.clone()).or_default().insert(number);
         }
         self.waiters.insert(number, waiter);

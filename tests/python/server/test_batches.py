@@ -322,6 +322,29 @@ def test_a_hundred_wait_for_batches_beside_others_on_the_same_queues(clocked, cl
         assert {job.get("queue") for job in jobs} <= set(queues[n % 4] or "ab")
 
 
+def test_many_claims_that_ask_for_different_things_are_all_served(server):
+    """More than a post looks at: the timer goes on with the rest."""
+    board = server.board()
+    queues = [f"q{n}" for n in range(10)]
+    waiters = [
+        batch(
+            server,
+            f"w{n}",
+            least=2 + n % 40,
+            count=2 + n % 40,
+            queues=queues[: 1 + n % 10],
+            await_block=False,
+        )
+        for n in range(120)
+    ]
+    wait_until(lambda: blocked_clients(server) == 120, what="all of them wait")
+    wanted = sum(2 + n % 40 for n in range(120))
+    posted = [id for _ in range(0, wanted, 100) for id in board.mpost(["x"] * 100, queue="q0")]
+    claimed = [id for one in waiters for id in ids(one.reply())]
+    assert len(set(claimed)) == wanted and set(claimed) <= set(posted)
+    assert blocked_clients(server) == 0
+
+
 def test_a_hundred_share_one_job_in_time(clocked, clock):
     board = clocked.board()
     waiters = [batch(clocked, f"w{n}", linger=50, await_block=False) for n in range(100)]
