@@ -252,7 +252,7 @@ impl Board {
     }
 
     /// Up to `n` groups, queue by queue in the order of the queues' names, starting at a queue and
-    /// a group's number; and where the next page starts. O(Q log Q + n) for Q queues.
+    /// a group's number; and where the next page starts. O(n) for one queue, O(Q log Q + n) for Q.
     pub fn groups<'b>(
         &'b self,
         from: Option<(&[u8], u32)>,
@@ -260,14 +260,12 @@ impl Board {
         n: usize,
     ) -> (Vec<GroupOf<'b>>, Option<GroupOf<'b>>) {
         let (first, number) = from.unwrap_or_default();
-        let mut lanes: Vec<(&ByteString, &Queue)> = self
-            .queues
-            .iter()
-            .map(|(_, name, lane)| (name, lane))
-            .filter(|(name, lane)| {
-                lane.fair.is_some() && ***name >= *first && only.is_none_or(|q| ***name == *q)
-            })
-            .collect();
+        let named = |number| Some((self.queues.key(number)?, self.queues.get(number)?));
+        let mut lanes: Vec<(&ByteString, &Queue)> = match only {
+            Some(name) => self.queues.find(name).and_then(named).into_iter().collect(),
+            None => self.queues.iter().map(|(_, name, lane)| (name, lane)).collect(),
+        };
+        lanes.retain(|(name, lane)| lane.fair.is_some() && ***name >= *first);
         lanes.sort_unstable_by_key(|(name, _)| *name);
         let begin = |name: &ByteString| if **name == *first { number } else { 0 };
         let mut rows = lanes.into_iter().flat_map(|(queue, lane)| {

@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use memchr::memmem::find;
 
-use crate::job::order::TimeKey;
+use crate::job::order::{ReadyKey, TimeKey};
 use crate::job::State;
 use crate::reading::list::{LOOK, WALK};
 use crate::reading::record::Record;
@@ -262,25 +262,36 @@ pub struct Cursor {
     pub(crate) priority: i32,
     pub(crate) time: i64,
     pub(crate) seq: i64,
+    /// The next slot, when the walk goes by slots; the key is then that from which on it does.
+    pub(crate) slot: Option<u32>,
 }
 
 impl Cursor {
+    pub(crate) fn ready_key(&self) -> ReadyKey {
+        (Reverse(self.priority), self.time, self.seq)
+    }
+
     /// Reads what [`Cursor::text`] wrote.
     pub fn read(text: &[u8]) -> Option<Cursor> {
         let mut parts = std::str::from_utf8(text).ok()?.split('.');
         let mut number = || parts.next()?.parse::<i64>().ok();
-        let cursor = Cursor {
+        let mut cursor = Cursor {
             state: State::try_from(u8::try_from(number()?).ok()?).ok()?,
             priority: i32::try_from(number()?).ok()?,
             time: number()?,
             seq: number()?,
+            slot: None,
         };
+        if let Some(slot) = parts.next() {
+            cursor.slot = Some(slot.parse().ok().filter(|_| cursor.state == State::Ready)?);
+        }
         parts.next().is_none().then_some(cursor)
     }
 
     /// The cursor as clients see it.
     pub fn text(&self) -> String {
-        format!("{}.{}.{}.{}", self.state as u8, self.priority, self.time, self.seq)
+        let slot = self.slot.map_or_else(String::new, |slot| format!(".{slot}"));
+        format!("{}.{}.{}.{}{slot}", self.state as u8, self.priority, self.time, self.seq)
     }
 }
 

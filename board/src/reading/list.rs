@@ -89,6 +89,12 @@ impl Board {
                 continue;
             }
             let from = at.filter(|c| c.state == state);
+            if let Some(walk) = self.by_slot(state, from, page) {
+                if let Some(next) = self.fill_by_slot(walk, page, &mut looks, &mut found) {
+                    return (found, Some(Start::At(next)));
+                }
+                continue;
+            }
             let slots = self.walk(state, from, page);
             if let Some(slot) = self.fill(page, slots, &mut looks, &mut found) {
                 return (found, self.cursor(state, slot).map(Start::At));
@@ -123,14 +129,14 @@ impl Board {
         let job = self.store.jobs.get(slot)?;
         if state == State::Ready {
             let (level, time, seq) = job.ready_key();
-            return Some(Cursor { state, priority: level.0, time, seq });
+            return Some(Cursor { state, priority: level.0, time, seq, slot: None });
         }
         let (time, seq) = match state {
             State::Claimed => self.store.lease_key(slot),
             state if state.ended() => job.ended_key(),
             _ => job.at_key(),
         };
-        Some(Cursor { state, priority: job.priority, time, seq })
+        Some(Cursor { state, priority: job.priority, time, seq, slot: None })
     }
 
     /// The slots of one state, in its order, from a cursor.
@@ -193,7 +199,7 @@ impl Board {
         }
         let by_count = |f: &Filter<'_>| matches!(f, Filter::State(_) | Filter::Queue(_) | Filter::Group(_));
         if filters.excluded().next().is_none() && filters.asked().all(by_count) {
-            return Some(self.count_from_tallies(filters));
+            return self.count_from_tallies(filters, most);
         }
         if let Some(n) = self.count_bearers(filters) {
             return Some(n);
@@ -216,7 +222,11 @@ impl Board {
         }
         let page = Page { filters: filters.clone(), ..Page::default() };
         let states = WALK.into_iter().filter(|s| self.most_in(*s, filters) > 0);
-        self.count_among(states.flat_map(|s| self.walk(s, None, &page)), filters, most)
+        let walk = |state| match self.by_slot(state, None, &page) {
+            Some(_) => self.all_ready(),
+            None => self.walk(state, None, &page),
+        };
+        self.count_among(states.flat_map(walk), filters, most)
     }
 
     /// How many of these jobs pass; `None` when that takes more looks than these.
@@ -264,21 +274,28 @@ impl Board {
         few.then(|| workers.into_iter().flat_map(|w| self.held(w, 0)).collect())
     }
 
-    fn count_from_tallies(&self, filters: &Filters<'_>) -> u64 {
+    /// Adds up what is counted already; `None` when that takes more than `most` looks at a group.
+    fn count_from_tallies(&self, filters: &Filters<'_>, most: usize) -> Option<u64> {
         let (queues, groups) = (filters.queues(), filters.groups());
+        let lanes = if queues.is_empty() { self.queues.used() } else { queues.len() };
+        if lanes.saturating_mul(groups.len()) > most {
+            return None;
+        }
         let states: Vec<State> = WALK.into_iter().filter(|s| filters.allows_state(*s)).collect();
         let sum = |count: &dyn Fn(State) -> u64| states.iter().map(|state| count(*state)).sum::<u64>();
-        match (queues.is_empty(), groups.is_empty()) {
+        let in_group = |lane: &Queue, name: &[u8]| {
+            lane.group_named(name).map_or(0, |group| sum(&|state| group.count(state)))
+        };
+        let in_groups = |lane| groups.iter().map(|name| in_group(lane, name)).sum::<u64>();
+        Some(match (queues.is_empty(), groups.is_empty()) {
             (true, true) => sum(&|state| self.count(state)),
             (false, true) => queues.iter().map(|q| sum(&|state| self.count_in(q, state))).sum(),
-            (all, false) => {
-                let lanes = self.queues.iter().filter(|(_, name, _)| all || queues.contains(&&***name));
-                let each = |lane: &Queue, name: &[u8]| {
-                    lane.group_named(name).map_or(0, |group| sum(&|state| group.count(state)))
-                };
-                lanes.map(|(_, _, lane)| groups.iter().map(|name| each(lane, name)).sum::<u64>()).sum()
+            (true, false) => self.queues.iter().map(|(_, _, lane)| in_groups(lane)).sum(),
+            (false, false) => {
+                let numbers = queues.iter().filter_map(|name| self.queues.find(*name));
+                numbers.filter_map(|number| self.queues.get(number)).map(in_groups).sum()
             }
-        }
+        })
     }
 
     /// How many jobs of a queue are in this state. O(1).

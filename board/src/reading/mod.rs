@@ -5,6 +5,7 @@
 //! | `record` | the fields of one job |
 //! | `filters` | which jobs a listing is for |
 //! | `list`, `list_labels` | a page of jobs, found by place or by label |
+//! | `scattered` | ready jobs of more queues than one call may look at |
 //! | `queues` | the queues, by name or those with most of something first |
 //! | `explain`, `obstacles` | why a job is not running |
 //!
@@ -17,3 +18,4 @@ pub(crate) mod list_labels;
 pub(crate) mod obstacles;
 pub(crate) mod queues;
 pub(crate) mod record;
+pub(crate) mod scattered;

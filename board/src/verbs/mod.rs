@@ -34,6 +34,7 @@ mod requeue;
 mod resolve;
 mod schedule;
 pub(crate) mod selection;
+mod selection_walk;
 mod session;
 mod signal;
 mod spend;

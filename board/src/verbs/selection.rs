@@ -15,7 +15,6 @@
 //! past its retention is removed by itself with the last of them: the walk passes over it, whatever
 //! the slices.
 
-use crate::job::Job;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
@@ -25,8 +24,7 @@ use crate::error::Refusal;
 use crate::job::unique_key::Unique;
 use crate::job::{Extras, State};
 use crate::quotas::Growth;
-use crate::reading::filters::{Cursor, Filter, Filters, Page};
-use crate::structures::merge::{Merge, Slots};
+use crate::reading::filters::{Cursor, Filters};
 use crate::verbs::{CancelAnswer, Label, Requeue, Signal, SignalAnswer, To, Update};
 
 /// What an operator does with the jobs of a selection.
@@ -396,14 +394,23 @@ impl Board {
         let first = from.and_then(|from| places.iter().position(|states| states.contains(&from.state)));
         for states in places.iter().skip(first.unwrap_or(0)) {
             let from = from.take().filter(|from| states.contains(&from.state));
-            for slot in self.walk_places(states, from, &selection.filters) {
+            let by_slot = self.by_slot_in(states, from, &selection.filters);
+            let slots = match by_slot {
+                Some(walk) => self.slots_from(walk),
+                None => self.walk_places(states, from, &selection.filters),
+            };
+            for slot in slots {
+                let passes = by_slot.is_some_and(|walk| !self.is_in(walk, slot));
                 let done = !slice.full() && {
                     slice.look(slot);
-                    slice.visit(slot)
+                    passes || slice.visit(slot)
                 };
                 if !done {
                     let (revision, token) = begun;
-                    let place = self.place_of(states, slot, &selection.filters);
+                    let place = match by_slot {
+                        Some(walk) => Some(walk.at(slot)),
+                        None => self.place_of(states, slot, &selection.filters),
+                    };
                     slice.chosen.next = place.map(|place| SelectionCursor { revision, token, place });
                     return slice.chosen;
                 }
@@ -411,43 +418,4 @@ impl Board {
         }
         slice.chosen
     }
-
-    /// The jobs in these states that may pass the filters, from a position on.
-    fn walk_places<'a>(&'a self, states: &[State], from: Option<Cursor>, filters: &Filters<'_>) -> Slots<'a> {
-        let allowed = states.iter().filter(|state| filters.allows_state(**state));
-        if let (&[State::Claimed], Some(worker)) = (states, only_worker(filters)) {
-            let above = from.map_or(0, |from| u64::try_from(from.time - 1).unwrap_or(0));
-            let held: Slots<'a> = Box::new(self.held(worker, above));
-            return if allowed.count() > 0 { held } else { Box::new(std::iter::empty()) };
-        }
-        let page = Page { filters: filters.clone(), ..Page::default() };
-        let mut sources = allowed.map(|state| self.walk(*state, from, &page));
-        match states {
-            &[_] => sources.next().unwrap_or_else(|| Box::new(std::iter::empty())),
-            _ => {
-                Box::new(Merge::new(sources.collect(), |slot| self.store.jobs.get(slot).map(Job::ended_key)))
-            }
-        }
-    }
-
-    /// The position of a job in such a walk.
-    fn place_of(&self, states: &[State], slot: u32, filters: &Filters<'_>) -> Option<Cursor> {
-        let state = self.store.jobs.get(slot)?.state;
-        match (states, only_worker(filters)) {
-            (&[State::Claimed], Some(_)) => {
-                let token = self.store.claim_token(slot) as i64;
-                Some(Cursor { state, priority: 0, time: token, seq: 0 })
-            }
-            _ => self.cursor(state, slot),
-        }
-    }
-}
-
-/// The worker, when the filters name exactly one: the walk then follows its claims, by token.
-fn only_worker<'a>(filters: &Filters<'a>) -> Option<&'a [u8]> {
-    let mut workers = filters.asked().filter_map(|filter| match filter {
-        Filter::Worker(worker) => Some(*worker),
-        _ => None,
-    });
-    workers.next().filter(|_| workers.next().is_none())
 }

@@ -32,6 +32,7 @@ mod pauses;
 mod rates;
 mod reads;
 mod relocations;
+mod scattered;
 mod schedules;
 mod selections;
 mod sessions;

@@ -273,7 +273,18 @@ fn one_call_looks_at_a_bounded_number_of_jobs() {
 
 #[test]
 fn a_cursor_that_is_none_is_not_read() {
-    for text in ["", "0", "9.0.0.0", "2.0.0", "2.0.0.0.0", "2.x.0.0", "2.99999999999.0.0", "\u{ff}"] {
+    for text in [
+        "",
+        "0",
+        "9.0.0.0",
+        "2.0.0",
+        "2.0.0.0.x",
+        "2.0.0.0.0.0",
+        "3.0.0.0.0",
+        "2.x.0.0",
+        "2.99999999999.0.0",
+        "\u{ff}",
+    ] {
         assert_eq!(Cursor::read(text.as_bytes()), None, "{text:?}");
     }
 }

@@ -395,7 +395,9 @@ fn a_slice_ends_when_its_records_are_large_enough() {
 
 #[test]
 fn a_cursor_that_nobody_gave_is_not_read_or_finds_nothing_wrong() {
-    for text in ["", "0", "1.2", "1.2.9.0.0.0", "1.-2.2.0.0.0", "x.2.2.0.0.0", "1.2.2.0.0.0.0"] {
+    for text in
+        ["", "0", "1.2", "1.2.9.0.0.0", "1.-2.2.0.0.0", "x.2.2.0.0.0", "1.2.2.0.0.0.0.0", "1.2.3.0.0.0.0"]
+    {
         assert_eq!(SelectionCursor::read(text.as_bytes()), None, "{text}");
     }
     let mut w = World::default();
