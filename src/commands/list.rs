@@ -66,7 +66,7 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
     let mut none = false;
     if keyword.text() == "NOT" {
         none = true;
-        keyword = Keyword::of(args.value("NOT")?);
+        keyword = Keyword::of(args.next().unwrap_or_default());
     }
     let filter = match keyword.text() {
         "STATE" => Filter::State(state(args)?),
@@ -85,12 +85,18 @@ pub fn filter<'a>(args: &mut Args<'a>, word: &[u8], to: &mut Filters<'a>) -> Res
         "AFTER" => Filter::After(args.name("AFTER")?),
         "AWAITS" => Filter::Awaits(args.name("AWAITS")?),
         "ID" => Filter::Id(beginning(args)?),
-        "META" => Filter::Meta(args.name("META")?, args.text("META value")?),
+        "META" => {
+            let field = args.name("META")?;
+            if args.left() == 0 {
+                return syntax("META must be followed by a field and its value, as in META plan pro");
+            }
+            Filter::Meta(field, args.text("META value")?)
+        }
         "STAGE" => Filter::Stage(args.name("STAGE")?),
         "MESSAGE" => Filter::Message(args.name("MESSAGE")?),
         "CONTAINS" => Filter::Contains(args.name("CONTAINS")?),
         "SINCE" => Filter::Since(args.int("SINCE", 0..=board::NEVER)? as u64),
-        _ if none => return syntax("NOT must stand before a filter"),
+        _ if none => return syntax("NOT must be followed by a filter, as in NOT STATE ready"),
         _ => return Ok(false),
     };
     if to.len() == FILTERS_MOST {

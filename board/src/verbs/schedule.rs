@@ -267,6 +267,12 @@ impl Board {
         if schedule.every == 0 && (set.when.is_some() || set.zone.is_some()) {
             readable(&schedule.cron, &schedule.zone, env.now)?;
         }
+        if schedule.start.zip(schedule.end).is_some_and(|(start, end)| end < start) {
+            return refuse(match set.end {
+                Some(_) => "END must not be before START",
+                None => "START must not be after END: give END too, or END -1 for none",
+            });
+        }
         if schedule.template.most_live.is_some() && schedule.template.user.is_none() {
             return refuse("MAXLIVE needs USER");
         }

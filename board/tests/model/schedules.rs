@@ -125,6 +125,9 @@ impl Model {
         }
         s.start = set.start.or(s.start);
         s.end = set.end.unwrap_or(s.end);
+        if s.start.zip(s.end).is_some_and(|(start, end)| start > end) {
+            return false;
+        }
         s.max = set.max.unwrap_or(s.max);
         if let Some(backlog) = set.backlog {
             (s.backlog, s.most_missed) = (backlog, set.most_missed as usize);

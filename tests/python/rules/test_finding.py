@@ -203,6 +203,23 @@ def test_an_id_in_full_is_no_filter(clocked_board):
         clocked_board.call("LIST", "ID", "j")
 
 
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["NOT"], "ERR NOT must be followed by a filter, as in NOT STATE ready"),
+        (["NOT", "REV"], "ERR NOT must be followed by a filter, as in NOT STATE ready"),
+        (["META", "plan"], "ERR META must be followed by a field and its value, as in META plan pro"),
+        (["NOT", "META", "plan"], "ERR META must be followed by a field and its value, as in META plan pro"),
+        (["META"], "ERR META needs a value"),
+    ],
+    ids=str,
+)
+def test_half_a_filter_is_refused(clocked_board, words, error):
+    lives.ready(clocked_board)
+    with refused(error, clocked_board):
+        clocked_board.call("LIST", *words)
+
+
 @pytest.mark.parametrize("filter", ["CONTAINS", "MESSAGE", "STAGE", "PARENT", "AFTER", "META"])
 @pytest.mark.parametrize("value", ["", "x" * 256])
 def test_a_text_to_look_for_has_1_to_255_bytes(clocked_board, filter, value):

@@ -303,6 +303,7 @@ def test_get_under_both_protocols(server: Server, protocol: int) -> None:
         (["EVERY", 5, "AT", 5], "ERR syntax error near 'AT'"),
         (["EVERY", 5, "ID", "j"], "ERR syntax error near 'ID'"),
         (["EVERY"], "ERR EVERY needs a value"),
+        (["EVERY", 5, "END", EPOCH, "START", EPOCH + 1], "ERR END must not be before START"),
         (
             ["EVERY", 5, "START", 2**47 + 1],
             f"ERR START must be an integer from 0 to {2**47} Unix milliseconds",
@@ -313,6 +314,19 @@ def test_get_under_both_protocols(server: Server, protocol: int) -> None:
 def test_what_cannot_be_a_schedule_is_refused(board: Board, words: list, error: str) -> None:
     assert error_of(board, "SCHEDULE SET", "s", "x", *words) == error
     assert board.info() is None
+
+
+def test_a_change_cannot_end_a_schedule_before_it_starts(clocked_board: Board) -> None:
+    board = clocked_board
+    schedule(board, "s", "EVERY", 1000, "START", EPOCH + 500, "END", EPOCH + 500)
+    before = shown(board, "s")
+    start = ("SCHEDULE SET", "s", "x", "START", EPOCH + 501)
+    assert error_of(board, *start) == "ERR START must not be after END: give END too, or END -1 for none"
+    end = ("SCHEDULE SET", "s", "x", "END", EPOCH + 499)
+    assert error_of(board, *end) == "ERR END must not be before START"
+    assert shown(board, "s") == before
+    schedule(board, "s", "START", EPOCH + 501, "END", -1)
+    assert shown(board, "s")["start"] == EPOCH + 501
 
 
 def test_ids_of_schedules(board: Board) -> None:

@@ -72,7 +72,7 @@ def test_bad_input_is_refused_and_named(board, verb):
         (["STATE", "ready", "CURSOR", "0", "CURSOR", "0"], "ERR CURSOR is given twice"),
         (["STATE", "ready", "DRYRUN", "DRYRUN"], "ERR DRYRUN is given twice"),
         (["STATE", "ready", "REV"], "ERR syntax error near 'REV'"),
-        (["STATE", "ready", "NOT", "COUNT"], "ERR NOT must stand before a filter"),
+        (["STATE", "ready", "NOT", "COUNT"], "ERR NOT must be followed by a filter, as in NOT STATE ready"),
     ]:
         with refused(error, board):
             board.call(verb, "WHERE", *words, *tail)
