@@ -2,6 +2,10 @@
 
 use crate::settings::Rules;
 
+/// The low bits of a token say which of this many givers gave it out: two primaries of one board
+/// that cannot reach each other give different ones. Tokens count in steps of this.
+pub const GIVERS: u64 = 32;
+
 /// The world as the caller sees it at one moment.
 #[derive(Clone, Copy)]
 pub struct Env<'a> {

@@ -94,7 +94,7 @@ pub use dispatch::limits::{LimitOf, GROUPS_MOST, LIMITS_MOST, NAMED_MOST};
 pub use dispatch::rates::Rested;
 pub use dispatch::rounds::GroupOf;
 pub use effect::{Applied, Apply, ApplyError, Batch, Effect, Meta, ReplayError};
-pub use env::{mix, Env};
+pub use env::{mix, Env, GIVERS};
 pub use error::{clean, one_line, Refusal};
 pub use events::{Event, EventField, EventKind, Subscribers, ALL_EVENTS};
 pub use item::SnapshotError;

@@ -35,6 +35,7 @@
 //! | `order` | the keys that order jobs |
 //! | `remembered` | what a job remembers between its runs: steps, signals, its wait |
 //! | `output` | what its worker writes while it runs |
+//! | `seeds` | what the random bits of made ids follow from |
 //! | `store` | the records of a board, and finding them |
 //!
 //! Uses `structures`.
@@ -49,6 +50,7 @@ pub(crate) mod kin;
 pub(crate) mod order;
 pub(crate) mod output;
 pub(crate) mod remembered;
+pub(crate) mod seeds;
 pub(crate) mod store;
 pub(crate) mod unique_key;
 
@@ -190,7 +192,7 @@ pub struct Job {
     pub version: U48,
     /// Where in its life it is.
     pub state: State,
-    /// [`MADE`], [`FOLLOWS`], and which [`Heads`] it has.
+    /// [`MADE`], [`FOLLOWS`], the number of a seed, and which [`Heads`] it has.
     flags: u8,
 }
 
@@ -198,17 +200,28 @@ pub struct Job {
 const MADE: u8 = 1;
 /// Its id follows from the record, and is not in its allocation.
 const FOLLOWS: u8 = 32;
+/// From this bit on stands the number of the seed from which it follows.
+const SEED: u32 = 6;
 /// Bytes of a made id.
 const MADE_BYTES: usize = 16;
 
+/// What a record keeps of its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptId<'i> {
+    /// All of it.
+    Whole(Id<&'i [u8]>),
+    /// The number of the seed from which it follows.
+    Follows(u8),
+}
+
 impl Job {
-    /// A record of a job that is in no place yet; without an id if it follows from the record.
-    pub fn new(id: Option<Id<&[u8]>>, payload: &[u8], class: u32, priority: i32, heads: &Heads<'_>) -> Self {
+    /// A record of a job that is in no place yet.
+    pub fn new(id: KeptId<'_>, payload: &[u8], class: u32, priority: i32, heads: &Heads<'_>) -> Self {
         let zero = U48::new(0);
-        let made = match id {
-            None => MADE | FOLLOWS,
-            Some(Id::Made(_)) => MADE,
-            Some(Id::Named(_)) => 0,
+        let (id, made) = match id {
+            KeptId::Follows(seed) => (None, MADE | FOLLOWS | seed << SEED),
+            KeptId::Whole(id @ Id::Made(_)) => (Some(id), MADE),
+            KeptId::Whole(id @ Id::Named(_)) => (Some(id), 0),
         };
         Job {
             blob: blob(heads, id, payload),
@@ -298,11 +311,16 @@ impl Job {
         }
     }
 
+    /// The number of the seed from which its id follows.
+    pub(crate) fn seed(&self) -> Option<u8> {
+        (self.flags & FOLLOWS != 0).then_some(self.flags >> SEED)
+    }
+
     /// Keeps its id, which no longer follows from the record.
     pub(crate) fn keep_id(&mut self, id: [u8; MADE_BYTES]) {
         if self.flags & FOLLOWS != 0 {
             self.blob = blob(&self.heads(), Some(Id::Made(id)), self.payload());
-            self.flags &= !FOLLOWS;
+            self.flags &= (1 << SEED) - 1 - FOLLOWS;
         }
     }
 
@@ -380,18 +398,20 @@ mod tests {
 
     #[test]
     fn id_and_payload_share_one_allocation() {
-        let mut job = Job::new(Some(Id::Named(b"a\0b")), b"payload", 0, 0, &Heads::default());
+        let mut job = Job::new(KeptId::Whole(Id::Named(b"a\0b")), b"payload", 0, 0, &Heads::default());
         assert_eq!((job.kept_id(), job.payload()), (Some(Id::Named(&b"a\0b"[..])), &b"payload"[..]));
         job.set_payload(b"");
         assert_eq!((job.kept_id(), job.payload()), (Some(Id::Named(&b"a\0b"[..])), &b""[..]));
         let made = [9; 16];
-        let job = Job::new(Some(Id::Made(made)), b"x", 0, 0, &Heads::default());
+        let job = Job::new(KeptId::Whole(Id::Made(made)), b"x", 0, 0, &Heads::default());
         let empty = &b""[..];
         assert_eq!((job.kept_id(), job.payload(), job.chosen_id()), (Some(Id::Made(made)), &b"x"[..], empty));
-        let mut job = Job::new(None, b"x", 0, 0, &Heads { ageing: 5, ..Heads::default() });
+        let mut job = Job::new(KeptId::Follows(3), b"x", 0, 0, &Heads { ageing: 5, ..Heads::default() });
         assert_eq!((job.kept_id(), job.payload(), job.chosen_id()), (None, &b"x"[..], empty));
         let weight = job.heap();
+        assert_eq!(job.seed(), Some(3));
         job.keep_id(made);
+        assert_eq!(job.seed(), None);
         job.set_payload(b"y");
         assert_eq!((job.kept_id(), job.payload(), job.ageing()), (Some(Id::Made(made)), &b"y"[..], 5));
         assert_eq!(job.heap(), weight);
@@ -400,7 +420,7 @@ mod tests {
     #[test]
     fn group_ageing_and_costs_come_and_go_beside_id_and_payload() {
         let heads = Heads { group: Some(1 << 29), ..Heads::default() };
-        let mut job = Job::new(Some(Id::Named(b"a")), b"x", 0, 0, &heads);
+        let mut job = Job::new(KeptId::Whole(Id::Named(b"a")), b"x", 0, 0, &heads);
         assert_eq!(
             (job.group(), job.kept_id(), job.payload()),
             (Some(1 << 29), Some(Id::Named(&b"a"[..])), &b"x"[..])

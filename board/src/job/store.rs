@@ -1,14 +1,18 @@
 //! The records of a board, and finding them.
 
+use std::collections::BTreeSet;
+
 use crate::board::Board;
 use crate::effect::ApplyError;
-use crate::env::mix;
+use crate::env::{mix, Env};
 use crate::job::id::{self, Id};
 use crate::job::order::TimeKey;
-use crate::job::{Claim, Class, Job, State, U48};
+use crate::job::seeds::Seeds;
+use crate::job::{Claim, Class, Job, KeptId, State, U48};
 use crate::structures::allotted::allotted;
 use crate::structures::ids::Ids;
 use crate::structures::interner::Interner;
+use crate::structures::lazy::Lazy;
 use crate::structures::slab::Slab;
 
 /// Jobs and claims, by slot.
@@ -19,8 +23,8 @@ pub(crate) struct Store {
     pub(crate) ids: Ids,
     /// The classes, each with the label of its name.
     pub(crate) classes: Interner<Class, Option<u32>>,
-    /// With what made ids follow from their records, see [`Store::id`]. Local, learned from an id.
-    pub(crate) seed: Option<u32>,
+    /// With what made ids follow from their records, see [`Store::id`]. Local, learned from ids.
+    pub(crate) seeds: Lazy<Seeds>,
     /// What limits count of the records beside their structs.
     pub(crate) heap: usize,
     /// About how many bytes the allocator takes for them.
@@ -38,42 +42,35 @@ impl Store {
             + self.claims.bytes()
             + self.allotted
             + self.ids.bytes()
+            + self.seeds.allocated()
             + self.classes.bytes()
             + self.classes.all().map(|(_, own, _)| class(own)).sum::<usize>()
     }
 
-    /// The id of the job in a slot. A made id that the board's seed, the order and time of the post and
+    /// The id of the job in a slot. A made id that a seed of the board, the order and time of the post and
     /// the slot give is not kept: effects and snapshots carry all ids, and each copy of a board learns the
-    /// seed from the first one.
+    /// seeds from them.
     pub(crate) fn id<'j>(&self, slot: u32, job: &'j Job) -> Id<&'j [u8]> {
-        job.kept_id().unwrap_or_else(|| Id::Made(self.made_id(slot, job.posted, job.seq)))
+        job.kept_id().unwrap_or_else(|| {
+            let seed = job.seed().unwrap_or_default();
+            Id::Made(made_id(slot, job.posted, job.seq, self.seeds.noise_of(seed, job.seq.get())))
+        })
     }
 
-    fn made_id(&self, slot: u32, posted: U48, seq: U48) -> [u8; 16] {
-        let noise = self.seed.unwrap_or(0) ^ spread(seq.get());
-        // The board's revision when the post was decided.
-        let order = (seq.get() as u64).wrapping_sub(1);
-        id::make(posted.get(), noise.into(), slot, order)
-    }
-
-    /// The random bits of the next made id: they follow from the seed, if there is one.
-    pub(crate) fn noise(&self, random: u64, seq: i64) -> u64 {
-        self.seed.map_or(random, |seed| (seed ^ spread(seq)).into())
-    }
-
-    /// The id to keep with a record: `None` when it follows from it. The first made id gives the seed.
+    /// What a record keeps of its id.
     pub(crate) fn id_to_keep<'i>(
         &mut self,
         id: Id<&'i [u8]>,
         slot: u32,
         posted: U48,
         seq: U48,
-    ) -> Option<Id<&'i [u8]>> {
-        let Id::Made(bytes) = id else { return Some(id) };
-        if self.seed.is_none() || self.jobs.len() == 0 {
-            self.seed = Some(id::noise(&bytes) ^ spread(seq.get()));
+    ) -> KeptId<'i> {
+        let Id::Made(bytes) = id else { return KeptId::Whole(id) };
+        let noise = id::noise(&bytes);
+        if made_id(slot, posted, seq, noise) != bytes {
+            return KeptId::Whole(id);
         }
-        (self.made_id(slot, posted, seq) != bytes).then_some(id)
+        self.seeds.number(noise, seq.get()).map_or(KeptId::Whole(id), KeptId::Follows)
     }
 
     /// The key of a slot in `leases`.
@@ -95,12 +92,29 @@ impl Store {
     }
 }
 
-/// Spreads the seed of a board over its ids.
-fn spread(seq: i64) -> u32 {
-    mix(seq as u64) as u32 & id::NOISE
+/// The id that a post makes.
+fn made_id(slot: u32, posted: U48, seq: U48, noise: u32) -> [u8; 16] {
+    // The board's revision when the post was decided.
+    let order = (seq.get() as u64).wrapping_sub(1);
+    id::make(posted.get(), noise.into(), slot, order)
 }
 
 impl Board {
+    /// An id for the next job, which no job has; nor one that is posted along with it, `others`.
+    pub(crate) fn new_id(&self, env: &Env<'_>, slot: u32, n: u64, others: &BTreeSet<&[u8]>) -> [u8; 16] {
+        let order = self.revision();
+        // Jobs with made ids have other slots. Clients may choose what looks like one.
+        let is_free = |id: &[u8; 16]| {
+            (self.store.ids.is_empty() && others.is_empty())
+                || Id::Made(*id).text(|text| self.find(text).is_none() && !others.contains(text))
+        };
+        let noise = self.store.seeds.noise(env.giver, env.draw(n), order as i64 + 1);
+        let drawn = (0..).map(|again: u64| mix(env.draw(n) ^ mix(again)));
+        let mut ids =
+            std::iter::once(noise.into()).chain(drawn).map(|noise| id::make(env.now, noise, slot, order));
+        ids.find(is_free).unwrap_or_default()
+    }
+
     /// The id of the job in a slot.
     pub(crate) fn id(&self, slot: u32) -> Option<Id<&[u8]>> {
         Some(self.store.id(slot, self.store.jobs.get(slot)?))
@@ -175,7 +189,6 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::Env;
     use crate::settings::Rules;
     use crate::verbs::{Post, PostAnswer};
 
@@ -224,7 +237,8 @@ mod tests {
         let id = other.id(slot).unwrap().owned();
         let id = id.borrowed();
         let seq = U48::new(other.revision() as i64);
-        assert_eq!(board.store.id_to_keep(id, slot, U48::new(60), seq), Some(id));
-        assert_eq!(other.store.id_to_keep(id, slot, U48::new(60), seq), None);
+        assert_eq!(board.store.id_to_keep(id, slot, U48::new(60), seq), KeptId::Follows(1));
+        assert_eq!(other.store.id_to_keep(id, slot, U48::new(60), seq), KeptId::Follows(0));
+        assert_eq!(other.store.id_to_keep(id, slot, U48::new(61), seq), KeptId::Whole(id));
     }
 }

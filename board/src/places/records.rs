@@ -39,6 +39,8 @@ impl Board {
         let chosen = job.chosen_id();
         if !chosen.is_empty() {
             self.store.ids.remove(chosen, slot);
+        } else if let Some(seed) = job.seed() {
+            self.store.seeds.remove(seed);
         }
         if let Some(tie) = job.extras.as_ref().and_then(|extras| extras.family.as_ref()?.parent) {
             self.relations.families.remove(tie.number, job.seq.get());
@@ -85,12 +87,15 @@ impl Board {
         self.store.heap += job.heap();
         self.store.allotted += job.allotted();
         self.lane_gains(job.class, self.weight(&job));
-        let named = !job.chosen_id().is_empty();
+        let (named, seed) = (!job.chosen_id().is_empty(), job.seed());
         if !self.store.jobs.insert_at(slot, job) {
             return Err(ApplyError);
         }
         if named {
             self.store.ids.insert(self.store.jobs.get(slot).map_or(&[][..], Job::chosen_id), slot);
+        }
+        if let Some(seed) = seed {
+            self.store.seeds.add(seed);
         }
         Ok(())
     }

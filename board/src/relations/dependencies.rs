@@ -240,6 +240,9 @@ impl Board {
     pub(crate) fn set_seq(&mut self, slot: u32, seq: i64) -> Result<(), ApplyError> {
         let old = self.job(slot)?.seq.get();
         if let Some(Id::Made(id)) = self.id(slot) {
+            if let Some(seed) = self.job(slot)?.seed() {
+                self.store.seeds.remove(seed);
+            }
             self.edit(slot, |job| {
                 job.keep_id(id);
                 Ok(())

@@ -39,7 +39,7 @@ impl<'a> Item<'a> for Head {
             dispatch: Dispatch { turns, rate, pauses: _, limits: _, rests: _, reviews: _ },
             removed: Removed { unknown, ring: _, heap: _ },
             // Written in items of their own.
-            store: Store { jobs: _, claims: _, ids: _, classes: _, seed: _, heap: _, allotted: _ },
+            store: Store { jobs: _, claims: _, ids: _, classes: _, seeds: _, heap: _, allotted: _ },
             queues: _,
             schedules: _,
             days: _,

@@ -119,6 +119,11 @@ pub struct Ids {
 }
 
 impl Ids {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Bytes that the index takes on the heap.
     pub fn bytes(&self) -> usize {
         let tables = allotted(self.tables.capacity() * std::mem::size_of::<Table>());

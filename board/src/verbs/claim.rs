@@ -2,7 +2,7 @@
 
 use crate::board::Board;
 use crate::effect::{is_grace, is_lease, is_name, ApplyError, Validate};
-use crate::env::Env;
+use crate::env::{Env, GIVERS};
 use crate::error::Refusal;
 use crate::job::order::ReadyKey;
 use crate::job::TOKENS;
@@ -10,9 +10,6 @@ use crate::job::{self, End, Job, State, NEVER, STALE_MOST};
 use crate::places::happened::Happened;
 use crate::settings::Setting;
 
-/// The low bits of a token say which of this many givers gave it out: two primaries of one board
-/// that cannot reach each other give different ones. Tokens count in steps of this.
-pub const GIVERS: u64 = 32;
 /// The clock advances tokens by two to this power in each ms.
 const IN_A_MS: u32 = 11;
 

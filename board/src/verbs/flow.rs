@@ -37,6 +37,8 @@ pub struct Flow<'a> {
     order: Vec<usize>,
     /// The ids of the nodes that have been posted.
     ids: Vec<Vec<u8>>,
+    /// Those that nodes choose.
+    chosen: BTreeSet<&'a [u8]>,
 }
 
 impl<'a> Flow<'a> {
@@ -50,7 +52,8 @@ impl<'a> Flow<'a> {
     pub fn post(&self, at: usize) -> Option<Post<'_>> {
         let post = &self.nodes.get(at)?.post;
         let open = post.after.as_ref().is_some_and(|after| after.children.is_some());
-        let mut post = Post { parent: None, share: None, open, ..post.clone() };
+        let beside = Some(&self.chosen);
+        let mut post = Post { parent: None, share: None, open, beside, ..post.clone() };
         if let Some(after) = &mut post.after {
             for ((id, _), node) in after.jobs.iter_mut().zip(self.awaited.get(at)?) {
                 if let Some(node) = node {
@@ -95,6 +98,7 @@ impl Board {
             parents: Vec::with_capacity(nodes.len()),
             order: Vec::with_capacity(nodes.len()),
             ids: vec![Vec::new(); nodes.len()],
+            chosen: names.ids.keys().copied().collect(),
             nodes: Vec::new(),
         };
         self.check_queues(&nodes.iter().map(|node| node.post.queue.unwrap_or(DEFAULT_QUEUE)).collect())?;

@@ -47,7 +47,7 @@ pub use adopt::{Adopted, Parted};
 pub use advance::{Advance, Advanced};
 pub use awaiting::{Await, AwaitAnswer, Awaiting};
 pub use cancel::{CancelAnswer, CancelRequested, Cancelled};
-pub use claim::{token_at, Claim, Claimed, Order, GIVERS};
+pub use claim::{token_at, Claim, Claimed, Order};
 pub use clock::{ClockLine, Elapsed, Freed, Settled, Trimmed};
 pub use configure::{Configured, Source};
 pub use consume::{Consume, Consumed};

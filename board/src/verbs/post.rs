@@ -2,13 +2,14 @@
 
 use crate::job::DEFAULT_QUEUE;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use crate::board::Board;
 use crate::effect::Meta;
 use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::gate::Gate;
-use crate::job::id::{self, Id};
+use crate::job::id::Id;
 use crate::job::unique_key::Until;
 use crate::job::{Costs, Options, State};
 use crate::quotas::{Coming, Growth};
@@ -68,6 +69,8 @@ pub struct Post<'a> {
     pub parent: Option<&'a [u8]>,
     /// Whether its flow may still add children to it; [`crate::Flow`] knows.
     pub open: bool,
+    /// Ids that jobs of the same request choose; [`crate::Flow`] knows.
+    pub beside: Option<&'a BTreeSet<&'a [u8]>>,
     /// Its weight among the children of its parent.
     pub share: Option<u32>,
     /// The most live jobs of this user and name; needs a user.
@@ -213,11 +216,7 @@ impl Board {
             }
         }
         let made = match (post.id, taken) {
-            (None, None) => {
-                let order = self.revision();
-                let noise = self.store.noise(env.draw(n), order as i64 + 1);
-                Some(id::make(env.now, noise, slot, order))
-            }
+            (None, None) => Some(self.new_id(env, slot, n, post.beside.unwrap_or(&BTreeSet::new()))),
             (_, Some(slot)) => match self.id(slot) {
                 Some(Id::Made(bytes)) => Some(bytes),
                 _ => None,

@@ -23,6 +23,7 @@ mod late;
 mod limits;
 mod many_children;
 mod named;
+mod new_ids;
 mod news;
 mod operators;
 mod order;

@@ -35,7 +35,7 @@ pub struct World {
     /// The tags of all effects so far.
     pub tags: BTreeSet<u8>,
     token: u64,
-    draws: u64,
+    pub draws: u64,
     batch: Batch,
     open: bool,
 }
