@@ -3,7 +3,9 @@
 //! It keeps a hint for each board with a time event to come: when to look at it next. A hint may be
 //! early or out of date (the board has moved, or was deleted): then looking costs little and does
 //! nothing. The server's timer is set at the end of the turn of the event loop, so that hints can
-//! be given from anywhere.
+//! be given from anywhere. It is set there alone: the server reads the clock once for all timers that
+//! are due, and one that is set while it runs them is due again at once if the clock stepped back in
+//! between, until the clock is there again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -45,6 +47,8 @@ struct Timer {
     /// Whether this server was a replica at the last look: its primary handles the deadlines.
     is_replica: bool,
     armed: Option<Armed>,
+    /// The server may not write: it is asked again then, Unix ms.
+    asks_at: i64,
     /// Whether the server has asked for a look at what is overdue.
     look: bool,
     /// Where the last sweep ended.
@@ -196,6 +200,7 @@ pub fn arm(ctx: Ctx) {
         true => board::NEVER,
         false => with(|timer| timer.hints.first().map_or(board::NEVER, |(at, _, _)| *at)),
     };
+    let first = if first < board::NEVER { first.max(with(|timer| timer.asks_at)) } else { first };
     let end = ends::first();
     let armed = with(|timer| timer.armed.as_ref().map(|armed| (armed.at, armed.end, armed.offset)));
     let (at, until) = armed.map_or((board::NEVER, i64::MAX), |(at, end, _)| (at, end));
@@ -228,12 +233,12 @@ impl Fires for Timer {
         with(|timer| timer.armed = None);
         ends::end_overdue();
         if world::clock_is_manual() || !ctx.is_primary() {
-            arm(ctx);
-        } else if ctx.may_write() {
+            return;
+        }
+        let may_write = ctx.may_write();
+        with(|timer| timer.asks_at = if may_write { 0 } else { world::now() + ASK_AGAIN });
+        if may_write {
             turn(ctx);
-            arm(ctx);
-        } else {
-            set(ctx, world::now() + ASK_AGAIN, ends::first());
         }
     }
 }

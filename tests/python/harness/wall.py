@@ -36,8 +36,8 @@ class WallClock:
     def __init__(self) -> None:
         library, _ = _library()
         file = tempfile.NamedTemporaryFile(prefix="wall-clock-")  # noqa: SIM115
-        file.truncate(8)
-        self._file, self._map = file, mmap.mmap(file.fileno(), 8)
+        file.truncate(16)
+        self._file, self._map = file, mmap.mmap(file.fileno(), 16)
         self.environment = {"LD_PRELOAD": str(library), "WALL_CLOCK": file.name}
         self.ahead = 0.0
 
@@ -45,6 +45,16 @@ class WallClock:
         """A step ahead, or back."""
         self.ahead += seconds
         self._map[:8] = struct.pack("@q", round(self.ahead * 1_000_000))
+
+    def flip(self, seconds: float, looks: int) -> None:
+        """So far ahead for the server's next looks at it, then right."""
+        self.ahead = 0.0
+        self._map[:] = struct.pack("@qq", round(seconds * 1_000_000), looks)
+
+    @property
+    def flipped(self) -> bool:
+        """Whether looks of the last flip are left."""
+        return struct.unpack("@qq", self._map[:])[1] > 0
 
     def seen_by(self, client: redis.Redis) -> bool:
         """Whether the server has noticed: some ask for the time only now and then."""

@@ -184,3 +184,17 @@ def test_a_server_that_starts_again_goes_by_its_machines_clock(stepped, wall):
     assert jobboard(stepped)["jobboard_clock_ahead_ms"] == 0
     board.post(id="j", delay=DUE)
     wait_until(lambda: board.state("j") == "ready", 20, what="time goes on")
+
+
+def test_a_step_back_while_the_timer_works_stops_nothing(stepped, wall) -> None:
+    """The server looks at the clock once, then runs its timers: what they set anew must not count as due
+    until the clock is there again."""
+    board = stepped.board()
+    stepped.client().execute_command("JOB.SCHEDULE", "SET", board.key, "s", "t", "EVERY", 10)
+    client = stepped.client(socket_timeout=30)
+    for n in range(80):
+        wall.flip(600 + n, 1 + n % 20)
+        wait_until(lambda: not wall.flipped, what="the looks are over")
+        assert client.ping()
+    client.execute_command("JOB.SCHEDULE", "DEL", board.key, "s")
+    check_consistent(board)
