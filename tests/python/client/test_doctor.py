@@ -63,10 +63,18 @@ def test_eviction_and_persistence(ask, configured) -> None:
     configured("maxmemory-policy", "allkeys-lru")
     status, found = ask()
     assert status == 0 and "→ set maxmemory-policy noeviction" in found["warn  eviction"]
-    assert "→ set appendonly yes" in found["warn  persistence"]
+    assert "CONFIG SET appendonly yes" in found["warn  persistence"]
     configured("maxmemory", "1gb")
     status, found = ask()
     assert status == 1 and "allkeys-lru" in found["bad   eviction"]
+
+
+def test_it_leads_nobody_to_a_restart_that_loses_all_jobs(ask) -> None:
+    """A server that finds `appendonly yes` in its file and no append-only file starts empty."""
+    said = ask()[1]["warn  persistence"]
+    words = ["CONFIG SET appendonly yes", "aof_rewrite_in_progress:0", "CONFIG REWRITE", "into its file"]
+    assert [said.find(one) for one in words] == sorted(said.find(one) for one in words)
+    assert said.find(words[0]) > 0 and "Do not write it there and restart first" in said
 
 
 def test_a_server_without_a_bound_of_memory(ask, configured) -> None:

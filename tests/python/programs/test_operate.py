@@ -78,6 +78,54 @@ def test_the_drill_of_backup_and_restore(fresh_server, kind: str, tmp_path: Path
         client.close()
 
 
+# The append-only file of README.md
+
+
+@pytest.mark.every_server
+def test_the_append_only_file_is_turned_on_without_a_loss(fresh_server) -> None:
+    """Also behind a snapshot that is under way, which makes the rewrite wait."""
+    [block] = [block for block in blocks(PAGES["README"]) if block.info == "sh aof"]
+    server: Server = fresh_server()
+    board = server.board("mails")
+    board.mpost([f"payload {n}" for n in range(500)])
+    client = server.client()
+    client.save()
+    client.config_set("rdb-key-save-delay", 1_000_000)  # a second
+    client.bgsave()
+    assert client.info("persistence")["rdb_bgsave_in_progress"] == 1
+    client.config_set("rdb-key-save-delay", 0)
+    printed = shell(block.text, server.port)
+    assert "aof_last_bgrewrite_status:ok" in printed
+    digest = board.digest()
+    assert "\nappendonly yes\n" in server.config_file.read_text()
+    server.stop()
+    server.start(rewrite_config=False)
+    assert server.client().config_get("appendonly") == {"appendonly": "yes"}
+    assert server.board("mails").digest() == digest and server.board("mails").count() == 500
+
+
+@pytest.mark.every_server
+def test_a_server_that_was_restarted_first_starts_empty_and_is_put_right(fresh_server) -> None:
+    """When this does not happen any more, the pages need not warn of it, nor doctor."""
+    assert "do not write it there and restart" in PAGES["README"]
+    server: Server = fresh_server()
+    board = server.board("mails")
+    board.mpost([f"payload {n}" for n in range(500)])
+    digest = board.digest()
+    server.client().save()
+    server.restart(config=["appendonly yes", *server.config])
+    assert not server.client().exists("mails")
+    assert "SHUTDOWN NOSAVE" in PAGES["README"]
+    kept = (server.folder / "dump.rdb").read_bytes()
+    server.client().shutdown(nosave=True)
+    server.stop()
+    (server.folder / "appendonlydir").rename(server.folder / "moved")
+    (server.folder / "dump.rdb").write_bytes(kept)
+    server.config.remove("appendonly yes")
+    server.start()
+    assert server.board("mails").digest() == digest
+
+
 # TLS
 
 

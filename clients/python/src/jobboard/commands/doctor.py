@@ -20,6 +20,13 @@ SKEW = 1.0
 """Seconds by which two clocks may differ."""
 STUCK = 60_000
 """From this age on, ms, a ready job shows that no worker serves its queue, when nothing there is claimed."""
+KEEP = (
+    "jobs since the last snapshot are lost when the server stops without saving. On the running server: "
+    "CONFIG SET appendonly yes, wait until INFO persistence says aof_rewrite_scheduled:0 and "
+    "aof_rewrite_in_progress:0, then CONFIG REWRITE, or write appendonly yes into its file. Do not write it "
+    "there and restart first: the server would start empty (docs/operate/README.md)"
+)
+"""A server that finds `appendonly yes` and no append-only file reads no snapshot, and later overwrites it."""
 FULL = 0.8
 """From this part of maxmemory on the memory is nearly full."""
 ROLES = {
@@ -129,8 +136,7 @@ def persistence(info: dict[str, Any]) -> Iterator[Finding]:
     if info.get("aof_enabled"):
         yield Finding("ok", "persistence", "an append-only file")
     else:
-        advice = "set appendonly yes; without it jobs since the last snapshot are lost when the server stops"
-        yield Finding("warn", "persistence", "no append-only file", advice)
+        yield Finding("warn", "persistence", "no append-only file", KEEP)
 
 
 def memory(info: dict[str, Any]) -> Iterator[Finding]:
