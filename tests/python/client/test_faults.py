@@ -75,6 +75,23 @@ def test_a_killed_child_costs_a_retry_and_is_replaced(jobs, process, until) -> N
     assert "SIGKILL" in failed["message"]
 
 
+@pytest.mark.parametrize(
+    ("words", "charged"),
+    [(["--threads", "2", "--lease", "1s"], [1, 1]), (["--processes", "2", "--lease", "60s"], [0, 0])],
+    ids=["threads", "processes"],
+)
+def test_who_is_charged_when_a_job_kills_its_process(jobs, process, told, until, words, charged) -> None:
+    """As docs/guides/retries.md says: in threads also the job beside it, in processes the culprit alone."""
+    jobs.post(60_000, id="innocent", name="wait", timeout="1h")
+    process(*words)
+    until(lambda: told() == ["innocent began"], what="it runs")
+    jobs.post(None, id="poison", name="die-once", retries=0)
+    if charged == [0, 0]:
+        until(lambda: jobs.state("poison") == "failed", what="the culprit has failed")
+        assert (jobs.get("poison").kind, jobs.state("innocent")) == ("Killed", "claimed")
+    until(lambda: [jobs.get(id).lapses for id in ("innocent", "poison")] == charged, what="the lapses")
+
+
 def test_handlers_that_hear_nothing_are_killed(jobs, process, told, until) -> None:
     jobs.post(60_000, id="a", name="deaf")
     process("--processes", "1", "--interrupt", "kill", "--kill-after", "50ms")
