@@ -593,3 +593,84 @@ def test_mypy_knows_arguments_options_and_results() -> None:
     assert len(wanted) > 8 and errors == wanted, found.stdout + found.stderr
     told = re.findall(r"note: Revealed type is \"(.*)\"", found.stdout)
     assert told == [line.split("# is: ")[1] for line in lines if "# is: " in line]
+
+
+RULES: dict[str, Any] = {"retries": 3, "backoff": "7m", "jitter": 0, "priority": 7, "queue": "mails"}
+FIELDS = ["left", "priority", "queue", "unique"]
+
+
+def by_name(board: Any, how: str, **options: Any) -> str:
+    """A job of the task `mail` to ann, posted by the task's name."""
+    payload = {"to": "ann"}
+    if how == "post":
+        return board.post(payload, name="mail", **options)
+    if how == "post_many":
+        return board.post_many([payload], name="mail", **options)[0]
+    if how == "flow":
+        return board.flow([jobboard.Node("a", payload, name="mail", **options)])[0]
+    board.schedule_set("nightly", payload, every="1h", name="mail", **options)
+    id = board.schedule_run("nightly")
+    board.schedule_del("nightly")
+    return id
+
+
+@pytest.mark.parametrize("how", ["post", "post_many", "flow", "schedule_set"])
+def test_a_job_that_names_a_task_gets_its_options(jobs, how) -> None:
+    """Guides once posted by name, and lost retries, keys and timeouts without a word."""
+
+    @jobs.task("mail", **RULES, unique="one-mail")
+    def mail(to: str) -> None: ...
+
+    def rules(id: str) -> list[Any]:
+        job = jobs.get(id, fields=FIELDS)
+        return [getattr(job, name) for name in FIELDS]
+
+    first = mail.post("ann")
+    wanted = rules(first)
+    assert wanted == [3, 7, "mails", "one-mail"]
+    jobs.delete(first)
+    id = by_name(jobs, how)
+    assert rules(id) == wanted
+    jobs.fail("w", id, "KeyError", token=jobs.claim_id("w", id).token)
+    job = jobs.get(id)
+    assert job.due - job.modified == 7 * 60_000
+    jobs.delete(id)
+    assert rules(by_name(jobs, how, retries=0, unique=None, queue="fast")) == [0, 7, "fast", None]
+
+
+def test_a_key_of_the_arguments_is_made_also_by_name(jobs) -> None:
+    @jobs.task("mail", unique=["to"])
+    def mail(to: str, text: str = "") -> None: ...
+
+    mail.post("ann", "a")
+    with pytest.raises(Exists):
+        jobs.post({"to": "ann", "text": "b"}, name="mail")
+    jobs.post({"to": "bob"}, name="mail")
+    with pytest.raises(Exists):
+        mail.post("bob")
+    with pytest.raises(ValueError, match="mail: jobs posted together .* write unique=None"):
+        jobs.post_many([{"to": "eve"}, {"to": "fay"}], name="mail")
+    assert len(jobs.post_many([{"to": "eve"}, {"to": "fay"}], name="mail", unique=None)) == 2
+    assert jobs.post({"to": "ann"}, name="mail", elsewhere=True)
+
+
+def test_a_time_goes_before_the_delay_of_the_task(jobs) -> None:
+    @jobs.task("mail", delay="1h")
+    def mail(to: str) -> None: ...
+
+    job = jobs.get(jobs.post({"to": "ann"}, name="mail", at=NOW))
+    assert job.state == "ready"
+    assert jobs.state(jobs.post({"to": "ann"}, name="mail")) == "scheduled"
+
+
+def test_by_name_a_key_of_a_task_leads_to_its_shard(jobs) -> None:
+    board = ShardedBoard("board", jobs.client, shards=7)
+
+    @board.task("mail", unique=["to"])
+    def mail(to: str, text: str = "") -> None: ...
+
+    for n in range(10):
+        id = board.post({"to": f"p{n}", "text": "by name"}, name="mail")
+        with pytest.raises(Exists):
+            mail.post(f"p{n}", "by its task")
+        assert board.get(id, fields=["unique"]).unique

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from .arguments import check_name
@@ -36,10 +36,13 @@ class Handler:
         noretry: tuple[type[BaseException], ...] = (),
         queue: str = DEFAULT_QUEUE,
         check: Callable[[Any], object] | None = None,
+        options: Callable[[Mapping[str, Any], Sequence[Any]], dict[str, Any]] | None = None,
     ) -> None:
         self.function, self.noretry = function, noretry
         self.check = check
         """Raises what is wrong with a payload, before it is posted."""
+        self.options = options
+        """What a post of these options and payloads gets besides, where it names the handler alone."""
         self.queue = queue
         """Where its jobs are posted, unless their post says otherwise."""
         self.is_async = inspect.iscoroutinefunction(function)

@@ -34,7 +34,8 @@ class Family:
         return self.codec.encode(value)
 
     def _known(self, options: Mapping[str, Any], payloads: Sequence[Any] = ()) -> dict[str, Any]:
-        """The options of a post without `elsewhere`, and with the queue of the task that it names.
+        """The options of a post without `elsewhere`, and with those of the task that it names, unless it has
+        them itself.
 
         Where there are tasks or handlers, and `elsewhere` does not say that another program has it, it raises
         `NoHandler` when none of them does such jobs, and `ArgumentError` when the payloads are no arguments
@@ -45,10 +46,12 @@ class Family:
         if not known.pop("elsewhere", False) and len(self.handlers):
             called = None if name is None else replies.text(name)
             own = DEFAULT_QUEUE if called is None else self.handlers.queue_of(called)
-            check = self.handlers.require(called, replies.text(queue or own)).check
-            if check is not None:
+            handler = self.handlers.require(called, replies.text(queue or own))
+            if handler.check is not None:
                 for payload in payloads:
-                    check(payload)
+                    handler.check(payload)
+            if handler.options is not None:
+                known = {**handler.options(known, payloads), **known}
             if queue is None and own != DEFAULT_QUEUE:
                 known["queue"] = own
         return known

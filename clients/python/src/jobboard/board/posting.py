@@ -266,14 +266,16 @@ def post_words(options: Mapping[str, Any]) -> list[Any]:
 
 
 def _with_its_like(board: ShardedVerbs, call: Call) -> Steps[str | None]:
-    """In the shard of its id, or of what it belongs to."""
-    id = _placed(board, call["id"], call["together"] or _belongs_to(call["options"]))
+    """In the shard of its id, or of what it belongs to, also by an option of its task."""
+    options = board._known(call["options"], [call["payload"]])
+    id = _placed(board, call["id"], call["together"] or _belongs_to(options))
     return call.on(board.shard_of(id), id=id)
 
 
 def _all_with_their_like(board: ShardedVerbs, call: Call) -> Steps[Any]:
     """Each in the shard of its id; without ids all in one, so that a command posts many."""
-    ids, tag = call["ids"], call["together"] or _belongs_to(call["options"])
+    options = board._known(call["options"], call["payloads"])
+    ids, tag = call["ids"], call["together"] or _belongs_to(options)
     if ids is None:
         ids, tag = [None] * len(call["payloads"]), tag or secrets.token_hex(8)
     call.bound.arguments["ids"] = [_placed(board, id, tag) for id in ids]
@@ -325,7 +327,8 @@ class Posting(Family):
         """Posts a job and returns its id. None when `nx` or `xx` kept it from posting.
 
         Raises `Exists` when the id is taken, or the unique key; `Limit` when a limit is reached; `NoHandler`
-        when no task of the board has the name, unless `elsewhere` says that another program does.
+        when no task of the board has the name, unless `elsewhere` says that another program does. A job that
+        names a task of the board gets the task's options, but for those that are given here.
         With `block` it waits so long for room before it raises `Limit`. Give an `id` then: if the reply is
         lost, posting again posts no second job. A handler that waits for room in its own queue can wait for
         itself.

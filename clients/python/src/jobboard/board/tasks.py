@@ -99,7 +99,31 @@ class Definition:
         """What a worker calls."""
         perform = self._perform_async if inspect.iscoroutinefunction(self.function) else self._perform
         queue = text(self.options.get("queue") or DEFAULT_QUEUE)
-        return Handler(perform, self.noretry, queue, self._check)
+        return Handler(perform, self.noretry, queue, self._check, self.options_besides)
+
+    def options_besides(self, given: Mapping[str, Any], payloads: Sequence[Any]) -> dict[str, Any]:
+        """Its options for a post that names it, without those that the post has itself. Only a single payload
+        has a unique key that is made of arguments.
+        """
+        others = over(self.options, given)
+        found = {name: value for name, value in others.items() if name not in given and name != "queue"}
+        if isinstance(found.get("unique"), str | bytes | None):
+            return found
+        if len(payloads) != 1 and found["unique"] is not False:
+            raise ValueError(
+                f"{self.name}: jobs posted together have no keys of their own: write unique=None, "
+                "or post them one by one"
+            )
+        return self.with_key(found, payloads[0] if payloads else {})
+
+    def with_key(self, options: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The options with the unique key of these arguments, where it is made of them."""
+        found, unique = dict(options), options.get("unique")
+        if unique is False:
+            found["unique"] = None
+        elif unique is True or isinstance(unique, list | tuple):
+            found["unique"] = self.signature.unique_key(arguments, None if unique is True else unique)
+        return found
 
     def _check(self, payload: Any) -> None:
         self.signature.call(payload)
@@ -152,6 +176,11 @@ def _check_values(options: Mapping[str, Any]) -> None:
             check_names(unique, "unique")
     if together is not None:
         check_name(together, "together")
+
+
+def over(options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without those that cannot stand beside what was given."""
+    return {name: value for name, value in options.items() if name != "delay" or "at" not in given}
 
 
 def _check_known(options: Mapping[str, Any]) -> None:
@@ -303,21 +332,17 @@ class TaskVerbs(Generic[P, R]):
 
     def _options(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a post of these arguments."""
-        options = dict(self.options)
-        unique = options.get("unique")
-        if unique is False:
-            options["unique"] = None
-        elif unique is True or isinstance(unique, list | tuple):
-            names = None if unique is True else unique
-            options["unique"] = self.definition.signature.unique_key(arguments, names)
-        return {"name": self.name, "elsewhere": True, **options}
+        return {
+            "name": self.name,
+            "elsewhere": True,
+            **self.definition.with_key(self.options, arguments),
+        }
 
     def _using(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Its options with those of a call over them."""
         _check_known(options)
         _check_values(options)
-        kept = {name: value for name, value in self.options.items() if name != "delay" or "at" not in options}
-        return {**kept, **options}
+        return {**over(self.options, options), **options}
 
     @overload
     def on(self, board: Async) -> AsyncTask[P, R]: ...
