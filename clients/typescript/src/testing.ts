@@ -133,10 +133,10 @@ export class TestServer {
     if (this.options.manualClock !== false) await this.setTime(Date.now());
   }
 
-  /** Runs the handlers of a board until no job is ready, also of those that handlers post; what was run. */
+  /** Runs the handlers of a board until no job is ready, also of those that handlers post; what was run. It claims from `queues`: as a `Worker` from those of its tasks by default, from every queue when empty. */
   async work(board: Board, options: { queues?: readonly string[]; raising?: boolean } = {}): Promise<Ran[]> {
     if (board.place.shown !== new Place(this.url).shown) throw new Error(`${String(board)} is on another server, so its jobs are real: server.use(board) first`);
-    const worker = new Worker(board, { concurrency: 1, queues: options.queues ?? [], register: false, listen: false, keep: false, logger: null });
+    const worker = new Worker(board, { concurrency: 1, queues: options.queues, register: false, listen: false, keep: false, logger: null });
     const found: { id: string; name: string | undefined; queue: string; attempt: number; error: unknown }[] = [];
     worker.on('active', ({ job }) => found.push({ id: job.id, name: job.name, queue: job.queue, attempt: job.attempt, error: undefined }));
     worker.on('failed', (_, error) => {

@@ -38,3 +38,15 @@ test('what a handler throws is told', async () => {
   await task.post({});
   await assert.rejects(server.work(failing, { raising: true }), /broken/);
 });
+
+test('it claims where a worker claims, and leaves a dead queue alone', async () => {
+  const mails = server.board('dead');
+  await mails.settingsSet({ 'dead-queue': 'unsent' }, { queue: 'mails' });
+  const task = mails.task('x', { queue: 'mails', retries: 0 }).handle(() => {
+    throw new Error('broken');
+  });
+  await task.post({});
+  assert.equal((await server.work(mails)).length, 1);
+  assert.deepEqual(await server.work(mails), []);
+  assert.equal((await server.work(mails, { queues: ['unsent'] })).length, 1);
+});

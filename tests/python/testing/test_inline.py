@@ -82,13 +82,28 @@ def test_it_goes_on_until_nothing_is_ready(board) -> None:
         return payload
 
     board.post(1, name="first", id="a")
-    ran = run_inline(board)
+    ran = run_inline(board, queues=[])
     assert sorted((run.name, run.queue, run.state) for run in ran) == [
         ("first", "default", "ready"),
         ("second", "other", "complete"),
         ("third", "third", "complete"),
     ]
     assert board.result("a") == 3
+
+
+def test_it_claims_from_the_queues_from_which_a_worker_claims(board) -> None:
+    """So it leaves a dead queue alone."""
+    board.settings_set({"dead-queue": "unsent"}, queue="mails")
+
+    @board.task(queue="mails", retries=0)
+    def send(to: str) -> None:
+        raise LookupError(to)
+
+    id = send.post("ann")
+    assert [(run.id, run.queue, run.state) for run in run_inline(board)] == [(id, "mails", "ready")]
+    assert board.get(id).queue == "unsent"
+    assert run_inline(board) == []
+    assert [run.queue for run in asyncio.run(run_inline_async(board, queues=["unsent"]))] == ["unsent"]
 
 
 def test_a_failed_try_waits_for_its_time(board, private) -> None:

@@ -58,14 +58,15 @@ class Ran(NamedTuple):
 def run_inline(
     board: Board | ShardedBoard,
     *,
-    queues: Sequence[Name] = (),
+    queues: Sequence[Name] | None = None,
     handlers: Handlers | None = None,
     raising: bool = False,
     at_most: int = AT_MOST,
 ) -> list[Ran]:
     """Runs the handlers of a board until no job is ready, also of those that handlers post; what was run.
 
-    `queues`: those to claim from, every one when empty. `handlers`: others than those of the board.
+    `queues`: those to claim from; as of a `Worker` those of its tasks when None, every queue when empty: so a
+    dead queue is not worked off. `handlers`: others than those of the board.
     `raising`: what a handler raises is raised here too, once its job has been ended as a worker ends it.
     `at_most`: raises RuntimeError when more jobs than that are ready.
     """
@@ -83,7 +84,7 @@ def run_inline(
 async def run_inline_async(
     board: Board | ShardedBoard,
     *,
-    queues: Sequence[Name] = (),
+    queues: Sequence[Name] | None = None,
     handlers: Handlers | None = None,
     raising: bool = False,
     at_most: int = AT_MOST,
@@ -104,7 +105,7 @@ class Inline:
     def __init__(
         self,
         board: Board | ShardedBoard,
-        queues: Sequence[Name],
+        queues: Sequence[Name] | None,
         handlers: Handlers | None,
         at_most: int,
     ) -> None:
