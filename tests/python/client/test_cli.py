@@ -102,6 +102,39 @@ def test_list_and_requeue(cli, jobs) -> None:
     assert "r (paused)" in cli("queues", "board")[1]
 
 
+def test_a_requeue_says_who_holds_the_unique_key(cli, jobs) -> None:
+    for id in ("old", "other"):
+        jobs.post(None, id=id, unique=f"key of {id}")
+        jobs.claim_id("w", id)
+        jobs.fail("w", id, "KeyError", noretry=True)
+    jobs.post(None, id="new one", unique="key of old")
+    status, out, errors = cli("requeue", "board", "--state", "failed", "--dry-run")
+    assert (status, out.splitlines()[0]) == (0, "requeue: 1 (dry run)")
+    assert "1 would be held back:\n  old: another job holds its unique key 'key of old'" in errors
+    for words in (["old"], ["other", "old"]):
+        status, out, errors = cli("requeue", "board", *words)
+        assert (status, out) == (1, "")
+        assert "nothing is requeued: the unique key of old is held by job new one; wait" in errors
+        assert "`jobboard cancel board 'new one'`" in errors and "EXISTS" not in errors
+    status, out, errors = cli("requeue", "board", "--state", "failed")
+    assert (status, out) == (0, "requeue: 1\n") and jobs.state("other") == "ready"
+    assert "1 were held back:\n  the unique key of old is held by job new one; wait" in errors
+    jobs.settings_set({"max-jobs": 2})
+    jobs.cancel("new one")
+    jobs.post(None)
+    errors = cli("requeue", "board", "old")[2] + cli("requeue", "board", "--state", "failed")[2]
+    assert "LIMIT max-jobs old\n1 were held back:\n  old: LIMIT max-jobs old" in errors
+
+
+def test_what_holds_a_job_back_from_a_deletion_is_a_command_away(cli, jobs) -> None:
+    jobs.post(None, id="p")
+    jobs.post(None, id="c", after=["p"])
+    status, out, errors = cli("delete", "board", "--state", "ready")
+    assert "1 were held back:\n  p: `jobboard delete board p` says why" in errors
+    status, out, errors = cli("delete", "board", "p")
+    assert status == 1 and "DEPENDED" in errors
+
+
 def test_jobs_are_found_on_the_command_line(cli, jobs) -> None:
     for id in ("a1", "a2", "b1"):
         jobs.post({"to": id}, id=id, meta={"plan": id[0]})

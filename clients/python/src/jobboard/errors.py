@@ -83,7 +83,9 @@ class Cancelled(BoardError):
 
 
 class Exists(BoardError):
-    """A job of this id exists, or holds the unique key; `detail` is its id."""
+    """A job of this id exists, or holds the unique key; `detail` is its id. Of a requeue the holder's, a
+    blank, and that of the job that was not requeued.
+    """
 
     code = "EXISTS"
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import redis
+
+from ..errors import Exists, translated
 from ..escaping import escaped
 from ..progress import progress
 from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, json_of, say
@@ -91,7 +95,11 @@ def by_ids(arguments: argparse.Namespace) -> int:
         options = {"front": arguments.front}
     if arguments.verb == "update":
         options = arguments.changes
-    done = getattr(board, arguments.verb)(*arguments.ids, **options)
+    try:
+        done = getattr(board, arguments.verb)(*arguments.ids, **options)
+    except Exists as error:
+        id = next((id for id in arguments.ids if error.detail.endswith(f" {id}")), "")
+        raise ValueError(f"nothing is requeued: {key_held(arguments.board, id, error)}") from None
     print(f"{arguments.verb}: {done.count}")
     for id in done.held:
         say(f"no such job: {id}")
@@ -125,8 +133,38 @@ def by_filters(
         for line in sample(board, None if is_origin else APPLIES.get(arguments.verb), filters):
             print(escaped(line))
     if done.held:
-        say(f"{len(done.held)} are held back: {' '.join(done.held[:5])}{' …' if len(done.held) > 5 else ''}")
+        more = f", the first {NAMED}" if len(done.held) > NAMED else ""
+        say(f"{len(done.held)} {'would be' if arguments.dry_run else 'were'} held back{more}:")
+        for id in done.held[:NAMED]:
+            say(f"  {why_held(arguments, board, id, options)}")
     return 0
+
+
+def key_held(board: str, id: str, error: Exists) -> str:
+    """Why a job cannot come back while another one has its key."""
+    holder = error.detail.removesuffix(f" {id}")
+    cancel = shlex.join(["jobboard", "cancel", board, holder])
+    return f"the unique key of {id} is held by job {holder}; wait until that has ended, or `{cancel}`"
+
+
+def why_held(arguments: argparse.Namespace, board: Any, id: str, options: dict[str, Any]) -> str:
+    """The id, and why a command with filters has passed it over. A requeue is tried again, and then says."""
+    by_id = shlex.join(["jobboard", arguments.verb, arguments.board, id])
+    if arguments.verb != "requeue":
+        return f"{id}: `{by_id}` says why"
+    if arguments.dry_run:
+        job = board.get(id, fields=["unique"])
+        key = job.unique if job is not None else None
+        return (
+            f"{id}: {f'another job holds its unique key {key!r}, or ' if key else ''}a limit allows no more"
+        )
+    try:
+        board.requeue(id, queue=options["to"], fresh=options["fresh"], origin=options["origin"])
+    except Exists as error:
+        return key_held(arguments.board, id, error)
+    except redis.ResponseError as error:
+        return f"{id}: {translated(error)}"
+    return f"{id}: it could be requeued now, and was"
 
 
 def sample(board: Any, states: set[str] | None, filters: Any) -> Iterator[str]:
