@@ -164,21 +164,55 @@ def test_other_verbs(cli, jobs) -> None:
 def test_what_is_wrong_is_said_in_a_line(cli, jobs) -> None:
     jobs.client.set("no-board", "x")
 
-    def errors(*words: str) -> str:
+    def errors(expected: int, *words: str) -> str:
         status, _, found = cli(*words)
-        assert status == 1
+        assert status == expected
         assert found.startswith("jobboard: ") and len(found.splitlines()) == 1
         return found
 
-    assert "the payload is no JSON" in errors("post", "board", "hello")
-    assert "give a payload" in errors("post", "board")
-    assert "give ids, or at least one filter" in errors("requeue", "board")
-    assert "client_app:nothing" in errors("worker", "client_app:nothing")
-    assert "no_such_module" in errors("worker", "no_such_module:board")
-    assert "must be module:name" in errors("worker", "client_app")
-    assert "WRONGTYPE" in errors("list", "no-board")
-    assert "127.0.0.1:1" in errors("list", "board", "--url", "redis://127.0.0.1:1?retry_on_timeout=false")
+    assert "the payload is no JSON" in errors(2, "post", "board", "hello")
+    assert "give a payload" in errors(2, "post", "board")
+    assert "give ids, or at least one filter" in errors(2, "requeue", "board")
+    assert "give ids, or at least one filter" in errors(2, "cancel", "board")
+    assert "lease is text with a unit" in errors(2, "settings", "board", "lease=5")
+    assert "client_app:nothing" in errors(2, "worker", "client_app:nothing")
+    assert "no_such_module" in errors(2, "worker", "no_such_module:board")
+    assert "must be module:name" in errors(2, "worker", "client_app")
+    assert "WRONGTYPE" in errors(1, "list", "no-board")
+    assert "127.0.0.1:1" in errors(1, "list", "board", "--url", "redis://127.0.0.1:1?retry_on_timeout=false")
     assert cli_module.main([]) == 2
+
+
+def test_words_and_options_come_in_any_order(cli, jobs) -> None:
+    """Those that may be left out, too: Python's parser before 3.12 refuses them behind an option."""
+    status, out, _ = cli("post", "board", "--name", "welcome", '{"to":"ann"}', "--id", "a")
+    assert (status, out) == (0, "a\n")
+    assert (jobs.get("a").name, jobs.get("a").payload) == ("welcome", {"to": "ann"})
+    assert cli("settings", "board", "--queue", "bulk", "lease=5m")[0] == 0
+    assert jobs.settings_get("lease", queue="bulk")["lease"].value == 300_000
+    jobs.claim_id("w", "a")
+    jobs.await_signals("w", "a", "approved")
+    assert cli("signal", "board", "approved", "--value", "true", "a")[0] == 0
+    assert jobs.state("a") == "ready"
+    status, _, errors = cli("requeue", "board", "--dry-run", "a")
+    assert (status, errors) == (2, "jobboard: --dry-run goes with filters\n")
+    assert cli("schedule", "set", "board", "s", "--every", "1h", "1")[0] == 0
+    assert cli("cancel", "--force", "board", "--", "--an-id")[1] == "--an-id unknown\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["post", "board", "1", "--retry", "5"], "(--retry: did you mean --retries?)"),
+        (["list", "board", "--stat=ready", "--qeue", "a"], "(--qeue: did you mean --queue?)"),
+        (["get", "board", "a", "b"], "unrecognized arguments: b"),
+    ],
+)
+def test_an_unknown_option_is_told_with_the_nearest(capsys, words, said) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli_module.main(words)
+    errors = capsys.readouterr().err
+    assert ended.value.code == 2 and said in errors and f"usage: jobboard {words[0]}" in errors
 
 
 def test_waiting_for_what_was_posted(cli, jobs, work) -> None:

@@ -78,7 +78,7 @@ def test_a_wrong_target_is_told_as_such(tmp_path, target, words, sentence) -> No
         "asynchronous.handler()(print)\n"
     )
     done = worker(f"makeshift:{target}", *words, PYTHONPATH=str(tmp_path))
-    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     assert sentence in done.stderr
 
 
@@ -163,7 +163,7 @@ def test_urls_of_sentinels(url, hosts, service, options, own) -> None:
 def test_wrong_urls_of_sentinels(url, capsys) -> None:
     with pytest.raises(ValueError, match=r"the URL of Sentinels is sentinel://\[user"):
         Board("b", url)
-    assert main(["list", "b", "--url", url]) == 1
+    assert main(["list", "b", "--url", url]) == 2
     assert "the URL of Sentinels is" in capsys.readouterr().err
 
 
@@ -198,7 +198,7 @@ def test_a_wrong_url_is_told_with_what_said_it(monkeypatch, capsys, tmp_path, se
         told = capsys.readouterr().err
         assert says in told and f" in {option}" in told, told
     monkeypatch.setenv("JOBBOARD_URL", url)
-    assert main(["list", "b"]) == 1
+    assert main(["list", "b"]) == 2
     told = capsys.readouterr().err
     assert says in told and "in $JOBBOARD_URL" in told, told
 

@@ -36,6 +36,7 @@ from .commands import (
     watch,
     work,
 )
+from .commands.parsing import Parser
 from .connecting import name_of_default
 from .errors import explained
 from .escaping import escaped
@@ -70,9 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         named = "--url" if getattr(parsed, "url", None) else name_of_default()
         print(escaped(f"jobboard: {explained(error, named)}"), file=sys.stderr)
         return 1
-    except (redis.RedisError, redis.exceptions.RedisClusterException, ValueError) as error:
+    except (redis.RedisError, redis.exceptions.RedisClusterException) as error:
         print(escaped(f"jobboard: {error}"), file=sys.stderr)
         return 1
+    except ValueError as error:
+        print(escaped(f"jobboard: {error}"), file=sys.stderr)
+        return 2 if type(error) is ValueError else 1  # its subclasses say what cannot be done, or read
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         print(escaped(f"jobboard: {what}"), file=sys.stderr)
@@ -82,9 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @functools.cache
 def build_parser() -> argparse.ArgumentParser:
     """All commands, put together once: it takes longer than most of them."""
-    parser = argparse.ArgumentParser(
-        prog="jobboard", description="Job boards inside Redis and Valkey.", epilog=ENDS
-    )
+    parser = Parser(prog="jobboard", description="Job boards inside Redis and Valkey.", epilog=ENDS)
     parser.add_argument("--version", action="version", version=f"jobboard {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="<command>")
     modules = (serve, work, doctor, post, look, counts, watch, operate, change, awaiting, steer, copy, top)

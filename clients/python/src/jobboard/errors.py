@@ -172,6 +172,10 @@ class Refused(NamedTuple):
         return of_code(self.code, self.detail)
 
 
+class CannotDo(ValueError):
+    """What was asked for is written right, and cannot be done here, or not now."""
+
+
 class NoResult(Exception):
     """The job that was waited for has no result to give. `state` says how it ended, `job` is its record, as
     far as it was kept.

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import Any
 
+from ..errors import CannotDo
 from .common import Subparsers
 
 SHELLS = ["bash", "zsh", "fish", "tcsh", "powershell"]
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import argcomplete
     except ImportError:
-        raise ValueError(MISSING) from None
+        raise CannotDo(MISSING) from None
     shellcode: Any = argcomplete.shellcode  # type: ignore[attr-defined]
     print(shellcode(["jobboard"], shell=arguments.shell))
     return 0

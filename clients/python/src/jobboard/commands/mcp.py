@@ -11,6 +11,7 @@ from typing import Any
 import redis
 
 from ..connecting import place_of
+from ..errors import CannotDo
 from ..replies import text
 from .common import Subparsers, add_server, connect, name, say
 
@@ -39,7 +40,7 @@ def add(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if importlib.util.find_spec("mcp") is None:
-        raise ValueError("jobboard mcp needs its extra: pip install 'jobboard[mcp]'")
+        raise CannotDo("jobboard mcp needs its extra: pip install 'jobboard[mcp]'")
     if arguments.audit and not arguments.write:
         raise ValueError("--audit writes down actions, and there are none without --write")
     from ..mcp.acting import Acting

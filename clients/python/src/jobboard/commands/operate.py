@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-from ..errors import Exists, translated
+from ..errors import CannotDo, Exists, translated
 from ..escaping import escaped
 from ..progress import progress
 from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, json_of, say
@@ -99,7 +99,7 @@ def by_ids(arguments: argparse.Namespace) -> int:
         done = getattr(board, arguments.verb)(*arguments.ids, **options)
     except Exists as error:
         id = next((id for id in arguments.ids if error.detail.endswith(f" {id}")), "")
-        raise ValueError(f"nothing is requeued: {key_held(arguments.board, id, error)}") from None
+        raise CannotDo(f"nothing is requeued: {key_held(arguments.board, id, error)}") from None
     print(f"{arguments.verb}: {done.count}")
     for id in done.held:
         say(f"no such job: {id}")

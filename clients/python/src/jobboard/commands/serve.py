@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..errors import CannotDo
 from .common import Subparsers
 
 
@@ -48,7 +49,7 @@ def add(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if sys.platform == "win32":
-        raise ValueError("jobboard serve needs Linux or macOS: on Windows use it in WSL")
+        raise CannotDo("jobboard serve needs Linux or macOS: on Windows use it in WSL")
     from ..serving.serve import Settings, serve
 
     if arguments.once and arguments.demo is None:

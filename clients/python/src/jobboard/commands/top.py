@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..durations import to_ms
+from ..errors import CannotDo
 from ..escaping import escaped
 from .common import AnyBoard, Subparsers, add_board, board_of, columns, duration, natural, span
 
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         from rich.console import Console
         from rich.live import Live
     except ImportError:
-        raise ValueError("the live view needs rich: pip install 'jobboard[cli]', or say --once") from None
+        raise CannotDo("the live view needs rich: pip install 'jobboard[cli]', or say --once") from None
     console = Console()
     with interrupted() as asked, Live(console=console, screen=True, auto_refresh=False) as live:
         while not asked.is_set():

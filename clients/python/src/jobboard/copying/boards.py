@@ -24,7 +24,7 @@ from ..arguments import encoded
 from ..board import Board
 from ..connecting import name_of
 from ..durations import of_ms
-from ..errors import explained, translated
+from ..errors import CannotDo, explained, translated
 from ..jobs import Job
 from ..outcomes import allowed_kind
 from ..replies import text
@@ -118,7 +118,7 @@ class Copy:
                 "or another server in --to"
             )
         if target.is_replica:
-            raise ValueError("the target is a replica, which takes no writes: name its primary in --to")
+            raise CannotDo("the target is a replica, which takes no writes: name its primary in --to")
 
     def prepare(self) -> None:
         """Pauses the source, and sees what there is to do."""
@@ -127,7 +127,7 @@ class Copy:
         same = there.get("copy") is not None and there.get("copy") == note.get("copy")
         self.phase = there.get("phase", DONE) if same else DONE
         if not same and there.get("phase", DONE) != DONE:
-            raise ValueError("another copy to this board was broken off: call that again first")
+            raise CannotDo("another copy to this board was broken off: call that again first")
         self.copy, self.since = (note["copy"], int(note["since"])) if same else (secrets.token_hex(8), 0)
         self.again = frozenset(json.loads(note.get("again") or "[]") if same else ())
         self.source.pause()

@@ -1,0 +1,38 @@
+"""The parser of the command line: words and options in any order, and the nearest option for a wrong one."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+
+class Parser(argparse.ArgumentParser):
+    """Until Python 3.12, argparse takes a word that may be left out for left out as soon as an option comes
+    before it, and then refuses the word: `post mails --name welcome 1`. Then all is read once more, options
+    first.
+    """
+
+    _is_mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._is_mixing or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        given = argparse.Namespace(**vars(namespace or argparse.Namespace()))
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and not any(word.startswith("-") for word in rest):
+            self._is_mixing = True
+            try:
+                found, rest = self.parse_known_intermixed_args(args, given)
+            finally:
+                self._is_mixing = False
+        if rest:
+            self.error(self._unknown(rest))
+        return found, rest
+
+    def _unknown(self, rest: Sequence[str]) -> str:
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        pairs = [(word, difflib.get_close_matches(word.partition("=")[0], known, 1)) for word in rest]
+        near = [f"{word}: did you mean {one[0]}?" for word, one in pairs if word.startswith("--") and one]
+        return f"unrecognized arguments: {' '.join(rest)}" + (f" ({'; '.join(near)})" if near else "")
