@@ -183,6 +183,27 @@ def test_what_is_wrong_is_said_in_a_line(cli, jobs) -> None:
     assert cli_module.main([]) == 2
 
 
+def test_errors_of_the_server_have_their_codes(cli, jobs, server, fresh_server) -> None:
+    """docs/operate/trouble.md is looked up by them, and redis-py cuts them off."""
+    jobs.post(1)
+    client = server.client()
+    client.config_set("maxmemory", 1)
+    try:
+        assert cli("post", "board", "1")[2].startswith("jobboard: OOM command not allowed")
+    finally:
+        client.config_set("maxmemory", 0)
+    client.execute_command("ACL", "SETUSER", "bob", "on", ">secret", "~*", "+ping", "+hello", "+client")
+    try:
+        url = f"redis://bob:secret@127.0.0.1:{server.port}"
+        assert cli("queues", "board", "--url", url)[2].startswith("jobboard: NOPERM ")
+    finally:
+        client.execute_command("ACL", "DELUSER", "bob")
+    replica = fresh_server(replicaof=server)
+    url = f"redis://127.0.0.1:{replica.port}"
+    status, _, errors = cli("post", "board", "1", "--url", url)
+    assert status == 1 and errors.startswith("jobboard: READONLY ")
+
+
 def test_words_and_options_come_in_any_order(cli, jobs) -> None:
     """Those that may be left out, too: Python's parser before 3.12 refuses them behind an option."""
     status, out, _ = cli("post", "board", "--name", "welcome", '{"to":"ann"}', "--id", "a")

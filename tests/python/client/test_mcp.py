@@ -403,7 +403,7 @@ def test_wrong_arguments_get_a_sentence(session, jobs) -> None:
 
 
 def test_the_command_line_says_what_is_missing(monkeypatch, capsys) -> None:
-    assert cli.main(["mcp", "--audit", "x"]) == 1
+    assert cli.main(["mcp", "--audit", "x"]) == 2
     assert "without --write" in capsys.readouterr().err
     assert cli.main(["mcp", "--url", "redis://127.0.0.1:1"]) == 1
     assert "jobboard serve" in capsys.readouterr().err

@@ -38,7 +38,7 @@ from .commands import (
 )
 from .commands.parsing import Parser
 from .connecting import name_of_default
-from .errors import explained
+from .errors import coded, explained
 from .escaping import escaped
 
 ENDS = """Ends with 0; with 1 when the server refused it, or there was no such job, or it did not end well;
@@ -69,10 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (redis.ConnectionError, redis.InvalidResponse) as error:
         named = "--url" if getattr(parsed, "url", None) else name_of_default()
-        print(escaped(f"jobboard: {explained(error, named)}"), file=sys.stderr)
+        print(escaped(f"jobboard: {coded(explained(error, named))}"), file=sys.stderr)
         return 1
     except (redis.RedisError, redis.exceptions.RedisClusterException) as error:
-        print(escaped(f"jobboard: {error}"), file=sys.stderr)
+        print(escaped(f"jobboard: {coded(error)}"), file=sys.stderr)
         return 1
     except ValueError as error:
         print(escaped(f"jobboard: {error}"), file=sys.stderr)

@@ -252,6 +252,22 @@ def explained(error: Exception, name: str = NAMES) -> Exception:
     return error
 
 
+CUT: dict[type[Exception], str] = {
+    kind: code
+    for code, kind in redis.connection.DefaultParser.EXCEPTION_CLASSES.items()
+    if isinstance(kind, type)
+    and issubclass(kind, redis.RedisError)
+    and not issubclass(kind, redis.AuthenticationError)
+}
+"""The code that redis-py cuts off where an error of the server has a class of its own."""
+
+
+def coded(error: Exception) -> str:
+    """The text of an error as the server has sent it: with its code in front, by which documents name it."""
+    text, code = str(error), CUT.get(type(error), "")
+    return text if not code or text.startswith(code) else f"{code} {text}"
+
+
 def translated(error: redis.ResponseError, words: Sequence[Any] = ()) -> redis.ResponseError:
     """The error as one of ours, when its code is; else as it came. `words`: the command's."""
     if type(error) is not redis.ResponseError:

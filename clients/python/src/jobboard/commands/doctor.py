@@ -12,7 +12,7 @@ import redis
 from .. import __version__
 from ..board import Board
 from ..connecting import name_of
-from ..errors import explained, translated
+from ..errors import coded, explained, translated
 from ..escaping import escaped
 from .common import Subparsers, add_server, connect, name, span
 
@@ -85,7 +85,7 @@ def examine(client: Any, board: str | None) -> Iterator[Finding]:
     try:
         yield from rights(client)
     except redis.ResponseError as error:
-        yield Finding("skip", "rights", f"could not be asked: {error}", "ask as an administrator")
+        yield Finding("skip", "rights", f"could not be asked: {coded(error)}", "ask as an administrator")
     if board is not None:
         yield from board_of(client, board)
 
@@ -202,7 +202,7 @@ def board_of(client: Any, name: str) -> Iterator[Finding]:
         info = board.info()
         queues = board.queues()
     except redis.ResponseError as error:
-        yield Finding("bad", f"board {name}", str(translated(error)))
+        yield Finding("bad", f"board {name}", coded(translated(error)))
         return
     if info is None:
         yield Finding(

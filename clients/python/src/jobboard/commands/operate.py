@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-from ..errors import CannotDo, Exists, translated
+from ..errors import CannotDo, Exists, coded, translated
 from ..escaping import escaped
 from ..progress import progress
 from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, json_of, say
@@ -163,7 +163,7 @@ def why_held(arguments: argparse.Namespace, board: Any, id: str, options: dict[s
     except Exists as error:
         return key_held(arguments.board, id, error)
     except redis.ResponseError as error:
-        return f"{id}: {translated(error)}"
+        return f"{id}: {coded(translated(error))}"
     return f"{id}: it could be requeued now, and was"
 
 

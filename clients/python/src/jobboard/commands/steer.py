@@ -11,7 +11,7 @@ import redis
 from ..board import Board
 from ..board.administering import DURATIONS
 from ..board.reading import DISTRIBUTIONS
-from ..errors import translated
+from ..errors import coded, translated
 from ..escaping import escaped
 from .common import (
     Subparsers,
@@ -101,7 +101,7 @@ def run_boards(arguments: argparse.Namespace) -> int:
             if found is not None:
                 rows.append([_text(key), *(str(found[name]) for name in counts), _condition(board, found)])
         except redis.ResponseError as error:
-            rows.append([_text(key), str(translated(error))])
+            rows.append([_text(key), coded(translated(error))])
     if not rows:
         with contextlib.suppress(redis.exceptions.NoPermissionError):
             Board("jobboard", client).info()  # raises NoModule

@@ -12,7 +12,7 @@ from ..commands.common import add_server, connect, connect_to, duration, positiv
 from ..commands.common import name as board_name
 from ..connecting import name_of
 from ..durations import to_ms
-from ..errors import explained
+from ..errors import coded, explained
 from ..escaping import escaped
 from ..progress import progress
 from .bullmq import BullMQ
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"jobboard import: {error}")
         return 1
     except (redis.RedisError, ImportError, ValueError) as error:
-        say(f"jobboard import: {error}")
+        say(f"jobboard import: {coded(error)}")
         return 2
 
 

@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from ..board import Board
-from ..errors import explained, translated
+from ..errors import coded, explained, translated
 from ..replies import text
 from .choosing import Changes, Which
 from .framing import LONGEST, framed
@@ -43,7 +43,7 @@ def tool(longest: int = LONGEST) -> Callable[[Callable[..., Any]], Callable[...,
             except (redis.RedisError, redis.exceptions.RedisClusterException, ValueError) as error:
                 if isinstance(error, redis.ConnectionError):
                     explained(error)
-                raise ToolError(framed({"refused": str(error)}, SHORT)) from error
+                raise ToolError(framed({"refused": coded(error)}, SHORT)) from error
 
         signature = inspect.signature(method, eval_str=True)
         run.__signature__ = signature.replace(return_annotation=str)  # type: ignore[attr-defined]
@@ -77,7 +77,7 @@ class Reading:
                     info["ms_to_next_deadline"] = info.pop("next")
                 rows.append({"board": key, **info})
             except redis.ResponseError as error:
-                rows.append({"board": key, "refused": str(translated(error))})
+                rows.append({"board": key, "refused": coded(translated(error))})
         if not rows:
             with contextlib.suppress(redis.exceptions.NoPermissionError):
                 Board("jobboard", self.client).info()  # raises NoModule
