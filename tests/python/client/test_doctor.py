@@ -56,7 +56,7 @@ def test_a_server_that_is_fit(ask, configured, jobs) -> None:
     ] + ["ok    board board"]
     assert re.fullmatch(r"(Redis|Valkey) [\d.]+, standalone", found["ok    server"])
     assert found["ok    module"] == f"jobboard {__version__}, this package {__version__}"
-    assert found["ok    board board"] == "1 jobs, 1 ready, 0 failed"
+    assert found["ok    board board"] == "1 job, 1 ready, 0 failed"
 
 
 def test_eviction_and_persistence(ask, configured) -> None:
@@ -107,17 +107,53 @@ def test_memory(used: int, limit: int, level: str, advice: str) -> None:
 def test_an_operator_is_told_all_that_an_administrator_is(ask, jobs, server) -> None:
     """As docs/operate/README.md promises."""
     jobs.post(1)
-    rules = [rule.replace("jobs:*", "*") for rule in roles()["operator"]]
+    rules = [rule.replace("jobs:*", "boa*") for rule in roles()["operator"]]
     client = server.client()
     client.execute_command("ACL", "SETUSER", "operator", *rules)
     try:
         status, found = ask("board", url=f"redis://operator:choose-a-password@127.0.0.1:{server.port}")
         assert [*found] == [one.replace("ok    rights", "warn  rights") for one in ask("board")[1]]
-        assert "the user operator may not post (producers), claim (workers)" in found["warn  rights"]
+        said = "the user operator may not post (producers), claim (workers)"
+        assert found["warn  rights"].startswith(f"{said} on board      →")
+        url = f"redis://operator:choose-a-password@127.0.0.1:{server.port}"
+        assert ask(url=url)[1]["warn  rights"].startswith(f"{said}      →")
+        elsewhere = ask("mails", url=url)[1]
+        assert "read (observers), cancel (operators) on mails" in elsewhere["warn  rights"]
+        assert "NOPERM" in elsewhere["skip  board mails"]
         words = ["boards", "--url", f"redis://operator:choose-a-password@127.0.0.1:{server.port}"]
         assert main(words) == 0
     finally:
         client.execute_command("ACL", "DELUSER", "operator")
+
+
+@pytest.mark.parametrize("role", ["producer", "worker", "approver"])
+def test_a_role_that_may_not_look_is_told_so(ask, jobs, server, role) -> None:
+    """Pages for workers name this command: what their user may not ask is no fault of the board."""
+    jobs.post(1)
+    client = server.client()
+    rules = [rule.replace("jobs:*", "*") for rule in roles()[role]]
+    client.execute_command("ACL", "SETUSER", role, *rules)
+    try:
+        status, found = ask("board", url=f"redis://{role}:choose-a-password@127.0.0.1:{server.port}")
+    finally:
+        client.execute_command("ACL", "DELUSER", role)
+    assert status == 0 and [*found] == ["skip  server", "skip  rights", "skip  board board"]
+    assert "→ ask as an operator, an observer or an administrator" in found["skip  board board"]
+
+
+@pytest.mark.parametrize(
+    ("info", "levels"),
+    [
+        ({"aof_enabled": 1}, ["ok"]),
+        ({"aof_enabled": 0}, ["warn"]),
+        ({"aof_enabled": 1, "aof_last_write_status": "err"}, ["bad"]),
+        ({"aof_enabled": 1, "rdb_last_bgsave_status": "err"}, ["bad"]),
+        ({"aof_enabled": 1, "aof_last_bgrewrite_status": "err"}, ["bad"]),
+        ({"aof_enabled": 0, "rdb_last_bgsave_status": "err"}, ["bad", "warn"]),
+    ],
+)
+def test_persistence_is_not_good_and_bad_at_once(info: dict, levels: list[str]) -> None:
+    assert [found.level for found in doctor.persistence(info)] == levels
 
 
 def test_no_server_and_no_module(ask, fresh_server) -> None:
@@ -172,7 +208,7 @@ def test_a_board_with_a_queue_that_nobody_serves(ask, jobs, monkeypatch) -> None
     monkeypatch.setattr(doctor, "STUCK", -1)
     status, found = ask("board")
     assert (
-        "1 jobs are ready" in found["warn  queue mails"] and "→ start a worker" in found["warn  queue mails"]
+        "1 job is ready" in found["warn  queue mails"] and "→ start a worker" in found["warn  queue mails"]
     )
     jobs.claim("w", queues=["mails"])
     assert "warn  queue mails" not in ask("board")[1]
@@ -197,4 +233,4 @@ def test_what_the_server_tells_of_itself() -> None:
             {"rdb_last_bgsave_status": "err", "aof_last_write_status": "err", "aof_enabled": 1}
         )
     ]
-    assert [one.level for one in failing] == ["bad", "bad", "ok"]
+    assert [one.level for one in failing] == ["bad", "bad"]

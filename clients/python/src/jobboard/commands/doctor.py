@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -29,12 +30,16 @@ KEEP = (
 """A server that finds `appendonly yes` and no append-only file reads no snapshot, and later overwrites it."""
 FULL = 0.8
 """From this part of maxmemory on the memory is nearly full."""
+BOARD = "board"
+"""Stands for the board in a command."""
 ROLES = {
-    "post (producers)": ["JOB.POST", "board", "payload"],
-    "claim (workers)": ["JOB.CLAIM", "board", "worker"],
-    "read (observers)": ["JOB.LIST", "board"],
-    "cancel (operators)": ["JOB.CANCEL", "board", "1", "id"],
+    "post (producers)": ["JOB.POST", BOARD, "payload"],
+    "claim (workers)": ["JOB.CLAIM", BOARD, "worker"],
+    "read (observers)": ["JOB.LIST", BOARD],
+    "cancel (operators)": ["JOB.CANCEL", BOARD, "1", "id"],
 }
+KEY = re.compile(r"access the '.*' key", re.DOTALL)
+"""The answer where a user may call the command, and not on this key."""
 
 
 class Finding(NamedTuple):
@@ -83,7 +88,7 @@ def examine(client: Any, board: str | None) -> Iterator[Finding]:
         for check in (server, module, persistence, memory, clock):
             yield from check(info)
     try:
-        yield from rights(client)
+        yield from rights(client, board)
     except redis.ResponseError as error:
         yield Finding("skip", "rights", f"could not be asked: {coded(error)}", "ask as an administrator")
     if board is not None:
@@ -127,15 +132,18 @@ def module(info: dict[str, Any]) -> Iterator[Finding]:
 
 
 def persistence(info: dict[str, Any]) -> Iterator[Finding]:
+    failed = False
     for field, what in (
         ("rdb_last_bgsave_status", "the last snapshot"),
-        ("aof_last_write_status", "the log"),
+        ("aof_last_write_status", "the append-only file"),
+        ("aof_last_bgrewrite_status", "the rewritten append-only file"),
     ):
         if info.get(field, "ok") != "ok":
+            failed = True
             yield Finding("bad", "persistence", f"{what} could not be written", "look at disk and server log")
-    if info.get("aof_enabled"):
+    if info.get("aof_enabled") and not failed:
         yield Finding("ok", "persistence", "an append-only file")
-    else:
+    elif not info.get("aof_enabled"):
         yield Finding("warn", "persistence", "no append-only file", KEEP)
 
 
@@ -182,18 +190,22 @@ def clock(info: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("warn", "clock", f"{apart:.1f} s from this machine's", advice)
 
 
-def rights(client: Any) -> Iterator[Finding]:
+def rights(client: Any, board: str | None) -> Iterator[Finding]:
+    """What the user may do with the board; without one, which commands it may call on whichever keys."""
     user = client.acl_whoami()
     refused = []
     for role, words in ROLES.items():
-        said = client.execute_command("ACL", "DRYRUN", user, *words)
-        if said not in ("OK", b"OK", True):
+        on = [(board or BOARD) if word == BOARD else word for word in words]
+        said = client.execute_command("ACL", "DRYRUN", user, *on)
+        may = said in ("OK", b"OK", True) or (board is None and KEY.search(_text(said)))
+        if not may:
             refused.append(role)
+    where = "" if board is None else f" on {board}"
     if refused:
-        advice = "redis.conf has a user for each role; on which keys it may, only its rules say"
-        yield Finding("warn", "rights", f"the user {_text(user)} may not {', '.join(refused)}", advice)
+        advice = "redis.conf has a user for each role; its rules name the keys on which it may"
+        yield Finding("warn", "rights", f"the user {_text(user)} may not {', '.join(refused)}{where}", advice)
     else:
-        yield Finding("ok", "rights", f"the user {_text(user)} may post, claim, read and cancel")
+        yield Finding("ok", "rights", f"the user {_text(user)} may post, claim, read and cancel{where}")
 
 
 def board_of(client: Any, name: str) -> Iterator[Finding]:
@@ -201,6 +213,10 @@ def board_of(client: Any, name: str) -> Iterator[Finding]:
     try:
         info = board.info()
         queues = board.queues()
+    except redis.exceptions.NoPermissionError as error:
+        advice = "ask as an operator, an observer or an administrator"
+        yield Finding("skip", f"board {name}", f"this user may not look at it: {coded(error)}", advice)
+        return
     except redis.ResponseError as error:
         yield Finding("bad", f"board {name}", coded(translated(error)))
         return
@@ -210,15 +226,19 @@ def board_of(client: Any, name: str) -> Iterator[Finding]:
         )
         return
     yield Finding(
-        "ok", f"board {name}", f"{info['jobs']} jobs, {info['ready']} ready, {info['failed']} failed"
+        "ok", f"board {name}", f"{jobs(info['jobs'])}, {info['ready']} ready, {info['failed']} failed"
     )
     for row in queues:
         if row["ready"] and not row["claimed"] and row["oldest"] > STUCK:
-            text = (
-                f"{row['ready']} jobs are ready, the oldest since {span(row['oldest'])}, and none is claimed"
-            )
+            are = "is" if row["ready"] == 1 else "are"
+            since = span(row["oldest"])
+            text = f"{jobs(row['ready'])} {are} ready, the oldest since {since}, and none is claimed"
             advice = f"start a worker that claims from it, or ask `jobboard explain {name} ID`"
             yield Finding("warn", f"queue {row['queue']}", text, advice)
+
+
+def jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
 
 
 def _text(value: Any) -> str:
