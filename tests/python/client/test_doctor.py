@@ -207,9 +207,7 @@ def test_a_board_with_a_queue_that_nobody_serves(ask, jobs, monkeypatch) -> None
     jobs.post(1, queue="mails")
     monkeypatch.setattr(doctor, "STUCK", -1)
     status, found = ask("board")
-    assert (
-        "1 job is ready" in found["warn  queue mails"] and "→ start a worker" in found["warn  queue mails"]
-    )
+    assert "1 job is ready" in found["warn  queue mails"] and "→ start a worker" in found["warn  queue mails"]
     jobs.claim("w", queues=["mails"])
     assert "warn  queue mails" not in ask("board")[1]
     jobs.client.set("text", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,6 +32,8 @@ APPLIES = {
     "requeue": {"failed", "trashed", "cancelled"},
 }
 """The states in which jobs can be changed by a verb, where it is not all."""
+ASKED = 1000
+"""A deletion of more jobs than that by filters is asked for once more: nothing brings them back."""
 SAMPLE, NAMED = 1000, 5
 """How many jobs a dry run looks at, and how many it names."""
 
@@ -49,6 +52,8 @@ def add(subparsers: Subparsers) -> None:
             parser.add_argument("--origin", action="store_true", help="dead jobs: to where they failed")
             parser.add_argument("--payload", metavar="TEXT", help="another payload, for one id")
             parser.add_argument("--fresh", action="store_true", help="forget the steps: do all work again")
+        if verb == "delete":
+            parser.add_argument("--yes", action="store_true", help=f"do not ask, also for more than {ASKED}")
         if verb == "release":
             parser.add_argument("--front", action="store_true", help="they come next of their priority")
         if verb == "cancel":
@@ -122,7 +127,11 @@ def by_filters(
         options.update(by=arguments.by, force=arguments.force)
     if arguments.verb == "release":
         options.update(front=arguments.front)
-    with progress(arguments.verb, board.count(**filters)) as told:
+    total = board.count(**filters)
+    if arguments.verb == "delete" and not arguments.dry_run and not confirmed(arguments, total):
+        say("nothing is deleted")
+        return 1
+    with progress(arguments.verb, total) as told:
         changes = [arguments.changes] if arguments.verb == "update" else []
         done = getattr(board, f"{arguments.verb}_where")(
             *before, filters, *changes, dryrun=arguments.dry_run, progress=told, **options
@@ -138,6 +147,19 @@ def by_filters(
         for id in done.held[:NAMED]:
             say(f"  {why_held(arguments, board, id, options)}")
     return 0
+
+
+def confirmed(arguments: argparse.Namespace, total: int) -> bool:
+    """Whether so many jobs are to be deleted: few, or a person or `--yes` says so."""
+    if total <= ASKED or arguments.yes:
+        return True
+    what = f"{total} jobs of {arguments.board}"
+    if not sys.stdin.isatty():
+        raise ValueError(
+            f"this deletes {what}, which nothing brings back: add --yes, or --dry-run to see which they are"
+        )
+    say(f"This deletes {what}, in any state, and nothing brings them back. Write yes to delete them:")
+    return sys.stdin.readline().strip().lower() in ("yes", "y")
 
 
 def key_held(board: str, id: str, error: Exists) -> str:
