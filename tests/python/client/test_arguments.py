@@ -53,8 +53,8 @@ WRONGS: dict[str, list[tuple[Any, str]]] = {
         ("maybe", "hold, cancel, fail, run, not 'maybe'"),
     ],
     "await_": [
-        (5, "await is a list"),
-        ([5], "await is a list of texts"),
+        (5, "await_ is a list"),
+        ([5], "await_ is a list of texts"),
         (Await("paid", within=5), "within is text with a unit"),
         (Await("paid", within="1h", ontimeout="stop"), "ontimeout must be one of"),
     ],

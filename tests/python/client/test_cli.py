@@ -211,6 +211,17 @@ def test_what_is_wrong_is_said_in_a_line(cli, jobs) -> None:
     assert cli_module.main([]) == 2
 
 
+def test_a_missing_password_is_told_in_our_words_first(cli, jobs, server) -> None:
+    client = server.client()
+    client.config_set("requirepass", "secret")
+    try:
+        said = cli("queues", "board", "--url", f"redis://127.0.0.1:{server.port}")[2]
+        assert said.startswith("jobboard: the server refuses the password, or wants one: write redis://user:")
+        assert "(the server says: " in said and "stand in the URL" not in said
+    finally:
+        client.config_set("requirepass", "")
+
+
 def test_errors_of_the_server_have_their_codes(cli, jobs, server, fresh_server) -> None:
     """docs/operate/trouble.md is looked up by them, and redis-py cuts them off."""
     jobs.post(1)

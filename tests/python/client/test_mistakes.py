@@ -440,3 +440,49 @@ def test_a_web_server_is_no_server_for_boards() -> None:
         url = f"redis://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(redis.InvalidResponse, match="a web server answers there, such as the console"):
             Board("board", url).count()
+
+
+@pytest.mark.parametrize("verb", ["delete", "cancel", "release", "requeue"])
+def test_a_selection_without_a_filter_says_what_to_write(jobs, verb) -> None:
+    for nothing in ({}, {"state": None}, {"tracked": False}):
+        with pytest.raises(ValueError, match=rf"{verb}_where needs a filter, such as .*'failed'") as found:
+            getattr(jobs, f"{verb}_where")(nothing)
+        assert ("board.client.delete(board.key)" in str(found.value)) == (verb == "delete")
+
+
+def test_an_option_is_told_by_the_name_that_it_has_in_python(jobs) -> None:
+    with pytest.raises(TypeError, match=r"await_ is a list, such as await_=\['mails'\]"):
+        jobs.post(1, await_=5)
+
+
+def test_a_worker_of_a_queue_that_no_task_has_says_so(jobs, caplog) -> None:
+    @jobs.task(queue="mails")
+    def send(to: str) -> None: ...
+
+    with caplog.at_level("WARNING", "jobboard.worker"):
+        Worker(jobs, concurrency=1, queues=["mials"]).run(burst=True)
+        assert "no task has the queue mials" in caplog.text and "the tasks have mails" in caplog.text
+        caplog.clear()
+        Worker(jobs, concurrency=1, queues=["mails"]).run(burst=True)
+        jobs.handlers.handler()(lambda context, payload: None)
+        Worker(jobs, concurrency=1, queues=["any"]).run(burst=True)
+        assert "no task has" not in caplog.text
+
+
+def test_a_job_that_waits_for_its_children_is_logged_as_that(jobs, caplog) -> None:
+    @jobs.handler("sum")
+    def add(context, payload):
+        context.step("parts", lambda: context.board.post(1, name="sum", parent=context.id, queue="later"))
+        return context.wait_for_children()
+
+    @jobs.handler("ask")
+    def ask(context, payload):
+        return context.wait_for("approved")
+
+    jobs.post(1, id="parent", name="sum")
+    jobs.post(1, id="asks", name="ask")
+    with caplog.at_level("INFO", "jobboard.worker"):
+        Worker(jobs, concurrency=1).run(burst=True)
+    lines = [line for line in caplog.messages if " waits for " in line]
+    assert ["waits for its children" in line for line in lines if "parent" in line] == [True]
+    assert ["waits for signals" in line for line in lines if "asks" in line] == [True]

@@ -89,7 +89,12 @@ def test_schedules(cli, jobs) -> None:
     status, _, errors = cli("schedule", "run", "board", "once")
     assert status == 1 and "the last one has not ended" in errors
     assert cli("schedule", "delete", "board", "nightly")[0] == 0
-    assert cli("schedule", "delete", "board", "nightly")[2].startswith("jobboard: NOSCHEDULE")
+    said = cli("schedule", "delete", "board", "nightly")[2]
+    assert said.startswith("jobboard: NOSCHEDULE no such schedule 'nightly'")
+    cli("schedule", "set", "board", "report", "1", "--every", "1h")
+    for verb in ("run", "pause", "resume", "delete"):
+        said = cli("schedule", verb, "board", "reprt")[2]
+        assert said == "jobboard: NOSCHEDULE no such schedule 'reprt'; did you mean 'report'?\n"
     assert "only `schedule set` takes a payload" in cli("schedule", "pause", "board", "once", "1")[2]
     assert "is no JSON" in cli("schedule", "set", "board", "x", "{", "--every", "1h")[2]
 

@@ -41,6 +41,10 @@ from .connecting import name_of_default
 from .errors import coded, explained
 from .escaping import escaped
 
+PASSWORD = (
+    "the server refuses the password, or wants one: write redis://user:password@host:port in --url or "
+    "$JOBBOARD_URL"
+)
 ENDS = """Ends with 0; with 1 when the server refused it, or there was no such job, or it did not end well;
 with 2 when the command is written wrong; with 128 and the number of the signal that ended it."""
 
@@ -63,9 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except redis.AuthenticationError as error:
-        how = "write redis://user:password@host:port in --url or $JOBBOARD_URL"
-        how = "" if "redis://" in str(error) else f": {how}"
-        print(escaped(f"jobboard: the server refuses the password ({error}){how}"), file=sys.stderr)
+        said = str(error).partition(": user and password stand in the URL")[0]
+        print(escaped(f"jobboard: {PASSWORD} (the server says: {said})"), file=sys.stderr)
         return 1
     except (redis.ConnectionError, redis.InvalidResponse) as error:
         named = "--url" if getattr(parsed, "url", None) else name_of_default()

@@ -174,9 +174,12 @@ class Nothing(Outcome):
 
 
 class GivenUp(Nothing):
-    """The job waits for signals: the server knows already."""
+    """The job waits for signals or its children, as `why` says: the server knows already."""
 
-    __slots__ = ()
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        self.why = why
 
 
 class Retry(Exception):
@@ -237,7 +240,9 @@ class Stopped(BaseException):
 
 
 class Waits(Stopped):
-    """The job waits for signals: the handler is left, and called again when they have arrived."""
+    """The job waits for signals or its children: the handler is left, and called again when they have arrived
+    or ended.
+    """
 
 
 class Lost(Stopped):

@@ -272,7 +272,15 @@ class Operating(Family):
         head: Sequence[Any] = (),
     ) -> Generator[Request[Any], Any, Slice[Job]]:
         """All slices from the beginning to the end."""
-        selection = [*head, "WHERE", *filter_words(where), "COUNT", count, *(["DRYRUN"] if dryrun else [])]
+        filters = filter_words(where)
+        if not filters:
+            verb = name.removeprefix("JOB.").lower()
+            empty = "board.client.delete(board.key) deletes a board with all that is in it"
+            raise ValueError(
+                f"{verb}_where needs a filter, such as {{'state': 'failed'}}, and {where!r:.100} has none"
+                + (f"; {empty}" if verb == "delete" else "; every job has one of the states: name them all")
+            )
+        selection = [*head, "WHERE", *filters, "COUNT", count, *(["DRYRUN"] if dryrun else [])]
         whole: Slice[Job] = Slice(0)
         while True:
             part = yield self._request(name, [*selection, "CURSOR", whole.cursor, *words], self._slice)

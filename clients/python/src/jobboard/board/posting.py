@@ -15,6 +15,7 @@ from ..arguments import (
     Name,
     check_choice,
     check_name,
+    check_names,
     choice,
     costs,
     counted,
@@ -193,7 +194,8 @@ def await_words(word: str, value: Any) -> list[Any]:
     """A gate: the names of signals, alone or as an `Await`."""
     gate = value if isinstance(value, Await) else Await(value)
     found = [gate.names] if isinstance(gate.names, (str, bytes)) else gate.names
-    words = [*names(word, found), *(["ANY"] if gate.any else [])]
+    label = "signals" if word == "SIGNALS" else "await_"
+    words = [word, *counted(label, check_names(found, label))[1:], *(["ANY"] if gate.any else [])]
     words += [] if gate.within is None else ["WITHIN", to_ms(gate.within, "within")]
     if gate.ontimeout is not None:
         check_choice(gate.ontimeout, "ontimeout", ON_TIMEOUT)

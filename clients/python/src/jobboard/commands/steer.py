@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
+import itertools
 from typing import Any
 
 import redis
@@ -11,9 +13,10 @@ import redis
 from ..board import Board
 from ..board.administering import DURATIONS
 from ..board.reading import DISTRIBUTIONS
-from ..errors import coded, translated
+from ..errors import NoSchedule, coded, translated
 from ..escaping import escaped
 from .common import (
+    AnyBoard,
     Subparsers,
     add_board,
     add_server,
@@ -209,7 +212,24 @@ def run_schedules(arguments: argparse.Namespace) -> int:
 
 
 def run_schedule(arguments: argparse.Namespace) -> int:
-    board, id = board_of(arguments), arguments.id
+    board = board_of(arguments)
+    try:
+        return change_schedule(arguments, board)
+    except NoSchedule as error:
+        raise NoSchedule(f"{error.detail} {arguments.id!r}{nearest(board, arguments.id)}") from None
+
+
+def nearest(board: AnyBoard, id: str) -> str:
+    """The schedule that was meant, as far as the user may list them."""
+    with contextlib.suppress(redis.RedisError):
+        known = [row["id"] for row in itertools.islice(board.schedule_list(), 1000)]
+        near = difflib.get_close_matches(id, known, 1)
+        return f"; did you mean {near[0]!r}?" if near else "; `jobboard schedules` lists those that there are"
+    return ""
+
+
+def change_schedule(arguments: argparse.Namespace, board: AnyBoard) -> int:
+    id = arguments.id
     if arguments.verb == "set":
         names = "cron every tz name queue backlog overlap".split()
         options: Any = {name: getattr(arguments, name) for name in names}

@@ -48,9 +48,9 @@ def lost(run: Run, why: str) -> None:
     _tell(logging.WARNING, run, "lost", "lost", why)
 
 
-def waits(run: Run) -> None:
-    """It was given up until signals arrive."""
-    _tell(logging.INFO, run, "waits for signals", "waits")
+def waits(run: Run, why: str) -> None:
+    """It was given up until signals arrive, or its children have ended."""
+    _tell(logging.INFO, run, why.removeprefix("the job "), "waits")
 
 
 def who(run: Run) -> str:

@@ -121,7 +121,7 @@ class Performer:
         if isinstance(error, asyncio.CancelledError) and context._stop is not None:
             error = context._stop
         if isinstance(error, Waits):
-            return GivenUp()
+            return GivenUp(str(error))
         if isinstance(error, Lost):
             return Nothing()
         if isinstance(error, CancelRequested):

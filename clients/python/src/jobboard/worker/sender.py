@@ -68,7 +68,7 @@ class Sender(threading.Thread):
         if isinstance(outcome, Nothing):
             try:
                 if isinstance(outcome, GivenUp):
-                    journal.waits(run)
+                    journal.waits(run, outcome.why)
                 else:
                     journal.lost(run, str(run.context._stop))
             finally:

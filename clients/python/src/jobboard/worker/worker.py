@@ -247,6 +247,7 @@ class Worker:
             *(", ".join(self.options.queue_names) or "all", self.handlers),
             *(self.options.concurrency, self.options.mode),
         )
+        self._warn_of_idle_queues()
         engine.sender.start()
         if self.options.listen:
             listener.start()
@@ -265,6 +266,18 @@ class Worker:
         if engine.failure is not None:
             raise engine.failure
         return all_done
+
+    def _warn_of_idle_queues(self) -> None:
+        """A queue that no task posts to is mostly misspelt, and the worker would be idle without a word."""
+        known = self.handlers.queues()
+        if (None, None) in [*self.handlers]:  # which does whatever comes
+            return
+        for queue in self.options.queue_names:
+            if queue not in known:
+                log.warning(
+                    "no task has the queue %s: its jobs come here only if a post names it; the tasks have %s",
+                    *(queue, ", ".join(known)),
+                )
 
     def _go_home(self, engine: Engine, claimer: Claimer) -> bool:
         """Lets handlers finish, gives back the rest, and tells the server."""
