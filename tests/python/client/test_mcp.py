@@ -20,6 +20,7 @@ from jobboard.mcp.framing import HEAD, as_json, framed
 from jobboard.mcp.server import ACTING, DESTROYING, READING
 from mcp import Client, StdioServerParameters, stdio_client
 
+PAGE = ROOT / "docs/guides/mcp.md"
 FRAMED = re.compile(
     rf"(?:Error executing tool \w+: )?{re.escape(HEAD)}\n<data (\w{{16}})>\n(.*)\n</data \1>", re.DOTALL
 )
@@ -123,6 +124,11 @@ def test_what_is_on_a_board_is_shown(session, jobs) -> None:
         found = await call("find", board="board", which={"kind": ["TimeoutError"], "posted_within": "2h"})
         assert found["all"] == 1 and "payload" not in found["jobs"][0]
         assert found["jobs"][0]["message"] == "no route to host"
+        [example] = re.findall(r'```json\n(\{\n  "find".*?)```', PAGE.read_text(), re.DOTALL)
+        for tool, arguments in json.loads(example).items():
+            named = {"id": "a"} if "id" in arguments else {}
+            answer = await call(tool, **{**arguments, "board": "board", **named})
+            assert answer.get("all", answer.get("would_reach", 1)) == 1, tool
         assert (await call("find", board="board", which={}))["all"] == 2
         assert (await call("find", board="board", which={"posted_before": "1h"}))["all"] == 0
         record = await call("get", board="board", id="a")
@@ -394,9 +400,15 @@ def test_wrong_arguments_get_a_sentence(session, jobs) -> None:
             ("pause", {"how_long": "soon"}, "soon"),
         ):
             assert said in await call.refused(tool, board="board", **arguments), tool
-        for arguments in ({"which": {"colour": ["red"]}}, {"which": {}, "count": 1000}):
+        which = ', such as "which": {"state": ["failed"], "kind": ["TimeoutError"]}'
+        for arguments, said in (
+            ({"which": {"colour": ["red"]}}, "find: there is no 'which.colour'"),
+            ({"which": {}, "count": 1000}, "find: 'count': Input should be less than or equal to 50"),
+            ({}, f"find: the argument 'which' is missing{which}"),
+            ({"which": {"state": "x"}}, f"'which.state': Input should be a valid list{which}"),
+        ):
             text, is_error = await call.text("find", board="board", **arguments)
-            assert is_error and "validation error" in text
+            assert is_error and said in text and "pydantic" not in text and len(text.splitlines()) == 1
 
     session(part, "--write")
     assert jobs.get("a").state == "ready"
