@@ -45,6 +45,17 @@ export function gate() {
   return { open, passed };
 }
 
+/** The answer to one command, over a connection of its own. */
+export async function ask(url: string, ...words: string[]): Promise<unknown> {
+  const client = createClient({ url });
+  await client.connect();
+  try {
+    return (await client.sendCommand(words)) as unknown;
+  } finally {
+    client.destroy();
+  }
+}
+
 /** Ends all connections but one. */
 export async function cut(server: TestServer): Promise<void> {
   const admin = createClient({ url: server.url });

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { z } from 'zod';
 
-import { Abandon, type Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
-import { cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
+import { Abandon, Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
+import { ask, cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
 const cut = async (): Promise<void> => cutAll(server);
@@ -376,6 +376,59 @@ describe('broken connections', () => {
     for (const [n, id] of ids.entries()) assert.equal(await task.result(id), n + 1);
     assert.equal(new Set(runs).size, runs.length);
     assert.equal((await board.get(first))?.attempt, 1);
+  });
+
+  for (const burst of [true, false]) {
+    test(`ends that the server has lost are made again${burst ? ', also in a burst' : ''}`, async (t) => {
+      const board = server.board();
+      const began: number[] = [];
+      const [first, second] = [gate(), gate()];
+      const task = board.task<number>('work', { retain: '1h' }).handle(async (n, context) => {
+        began.push(n);
+        await (n < 4 ? first : second).passed;
+        return context.attempt;
+      });
+      const ids = await task.postMany([0, 1, 2, 3, 4, 5, 6, 7]);
+      const worker = new Worker(board, { concurrency: 4, lease: '10m', logger: null });
+      const running = worker.run({ burst, signals: false });
+      t.after(async () => {
+        second.open();
+        await worker.stop();
+        await running;
+      });
+      await until(() => began.length === 4);
+      await ask(server.url, 'COPY', board.name, 'before');
+      first.open();
+      await until(() => began.length === 8); // the server has taken the ends of the first four
+      await ask(server.url, 'COPY', 'before', board.name, 'REPLACE');
+      await cut();
+      second.open();
+      if (burst) await running;
+      const results = [];
+      for (const id of ids) results.push(await task.result(id, { timeout: '30s' }));
+      assert.deepEqual(results, Array.from(ids, () => 1));
+      assert.deepEqual(began.sort(), [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7]);
+    });
+  }
+
+  test('a claim whose end is refused is left to its lease, and not run again and again', async (t) => {
+    await ask(server.url, 'ACL', 'SETUSER', 'w', 'on', 'nopass', '~*', '&*', '+@all', '-job.consume');
+    t.after(async () => ask(server.url, 'ACL', 'DELUSER', 'w'));
+    const board = new Board('jobs', { server: server.url.replace('//', '//w:x@') });
+    t.after(() => {
+      board.close();
+    });
+    let runs = 0;
+    const task = board.task('work').handle(() => {
+      runs += 1;
+    });
+    await task.post({});
+    started(t, board, { concurrency: 2, lease: '10m', block: '10ms' });
+    await until(() => runs === 1);
+    const asked = async (): Promise<number> => Number(/cmdstat_job\.claim:calls=(\d+)/.exec(String(await ask(server.url, 'INFO', 'commandstats')))?.[1] ?? 0);
+    const before = await asked();
+    await until(async () => (await asked()) >= before + 10);
+    assert.equal(runs, 1);
   });
 
   test('a restarted worker gets back what it held', async (t) => {

@@ -264,6 +264,67 @@ def test_a_promoted_replica_is_worked_on(fresh_server, work, until) -> None:
         proxy.close()
 
 
+@pytest.mark.parametrize("mode", ["burst", "service"])
+def test_ends_that_the_server_has_lost_are_made_again(server, proxied, until, mode) -> None:
+    """As a failover loses them: the server still counts the claims of jobs that we have ended. A worker that
+    holds nothing asks for them, long before their leases end.
+    """
+    board, proxy = proxied
+    began: list[int] = []
+    first, second = threading.Event(), threading.Event()
+
+    @board.handler()
+    def handler(context, payload):
+        began.append(payload)
+        (first if payload < 4 else second).wait(60)
+        return context.attempt
+
+    direct = server.client()
+    jobs = Board("board", server.client(decode_responses=False))
+    ids = jobs.post_many(range(8))
+    worker = jobboard.Worker(board, concurrency=4, lease="10m")
+    thread = threading.Thread(target=worker.run, kwargs={"burst": mode == "burst"}, daemon=True)
+    thread.start()
+    try:
+        until(lambda: len(began) == 4, what="half of them run")
+        direct.copy("board", "before")
+        first.set()
+        until(lambda: len(began) == 8, what="the server has taken their ends")
+        direct.copy("before", "board", replace=True)
+        proxy.cut()
+        second.set()
+        until(lambda: not jobs.count() or not thread.is_alive(), what="the worker has done what it does")
+        assert [job and (job.state, job.result) for job in map(jobs.get, ids)] == [("complete", 1)] * 8
+        assert sorted(began) == sorted([*range(8), *range(8)])
+    finally:
+        second.set()
+        worker.stop()
+        thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_a_claim_whose_end_is_refused_is_left_to_its_lease(server, work, until) -> None:
+    """It is not run again and again by the worker that cannot end it."""
+    admin = server.client()
+    admin.execute_command("ACL", "SETUSER", "w", "on", "nopass", "~*", "&*", "+@all", "-job.consume")
+    board = Board("board", redis.Redis(port=server.port, username="w", password="x"))
+    runs: Counter = Counter()
+
+    @board.handler(noretry=())
+    def handler(context, payload):
+        runs[payload] += 1
+
+    board.post(1)
+    work(board, concurrency=2, lease="10m", block="10ms")
+    until(lambda: runs[1] == 1, what="it runs")
+    asked = lambda: admin.info("commandstats")["cmdstat_job.claim"]["calls"]  # noqa: E731
+    before = asked()
+    until(lambda: asked() >= before + 10, what="the worker has asked ten times more")
+    assert runs == Counter({1: 1})
+    board.client.close()
+    admin.execute_command("ACL", "DELUSER", "w")
+
+
 def test_a_failover_in_a_cluster(server_kind, work) -> None:
     cluster = Cluster(server_kind, replicas=1)
     try:

@@ -235,6 +235,7 @@ export class Batch {
       this.instead.push([run, failed('Refused', error.message.slice(0, 200))]);
     } else {
       log.warn(`${run.shown} was lost: its end was refused: ${error.message}`);
+      if (!LOST.has(error.code)) this.#engine.leaveToLease(run);
       this.#engine.letGo(run, error.message);
     }
   }

@@ -3,6 +3,9 @@
  *
  * One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to it have arrived. An end that is
  * sent while nobody claims takes the next jobs along (`CONSUME … CLAIM`).
+ *
+ * A server may still count claims of ours that we have ended: a failover can lose an end that the former primary had
+ * taken. A worker that holds nothing therefore asks for all its claims, and does those jobs again.
  */
 import { hostname } from 'node:os';
 
@@ -46,6 +49,8 @@ export class Engine {
   #busy = 0;
   #asked = 0;
   #seen = 0;
+  /** The highest token of the claims that we have left to their leases, as their ends were refused. */
+  #left = 0;
   /** The board may still return claims of an earlier worker of our name: they come before new ones. */
   #returning = true;
   #stopping = false;
@@ -95,7 +100,8 @@ export class Engine {
 
   claimWords(count: number): string[] {
     const { queueWords, lease, fields } = this.options;
-    return [...queueWords, 'COUNT', String(count), 'LEASE', String(lease), 'SEEN', String(this.#seen), 'FIELDS', String(fields.length), ...fields, 'PACKED'];
+    const seen = this.held.size > 0 ? this.#seen : this.#left;
+    return [...queueWords, 'COUNT', String(count), 'LEASE', String(lease), 'SEEN', String(seen), 'FIELDS', String(fields.length), ...fields, 'PACKED'];
   }
 
   /** Takes the right to claim along with an end: how many jobs, or 0. */
@@ -112,10 +118,11 @@ export class Engine {
     const runs: Run[] = [];
     for (const record of records) {
       const job = new Job(record, this.board.codec);
+      const known = job.token <= this.#seen;
       this.#seen = Math.max(this.#seen, job.token);
       if (this.held.has(job.token)) continue;
       const run = new Run(job, this.board, this.name, this.#sender);
-      run.returned = this.#returning;
+      run.returned = this.#returning || known;
       this.held.set(job.token, run);
       runs.push(run);
     }
@@ -272,6 +279,11 @@ export class Engine {
     this.options.log.debug(`${run.shown} waits`);
     run.context.stoppedBy(new Waits('the job waits for signals or children'));
     this.#forget(run);
+  }
+
+  /** The server refuses the end of a run, and may still count its claim: that ends with its lease. */
+  leaveToLease(run: Run): void {
+    this.#left = Math.max(this.#left, run.token);
   }
 
   /** We hold this run no more, and nobody has taken its end. */

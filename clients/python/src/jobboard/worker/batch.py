@@ -280,5 +280,7 @@ class Batch:
             journal.lost(run, f"its end was refused: {error}")
             if code in LOST:
                 self.engine.lose(run, str(error))
+            else:
+                self.engine.leave_to_lease(run)
         finally:
             self.engine.let_go(run)

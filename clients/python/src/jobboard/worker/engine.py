@@ -9,6 +9,9 @@ Threads of a worker:
 
 One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to it have arrived. An end that
 is sent while nobody claims takes the next jobs along (`CONSUME … CLAIM`).
+
+A server may still count claims of ours that we have ended: a failover can lose an end that the former primary
+had taken. A worker that holds nothing therefore asks for all its claims, and does those jobs again.
 """
 
 from __future__ import annotations
@@ -93,6 +96,8 @@ class Engine:
         """How many jobs the claim under way may bring."""
         self.seen = {shard.key: 0 for shard in self.shards}
         """The highest token that has arrived from each board."""
+        self.left = {shard.key: 0 for shard in self.shards}
+        """The highest token of the claims that we have left to their leases, as their ends were refused."""
         self.returning = {shard.key for shard in self.shards}
         """Boards that may still return claims of an earlier worker of our name: they come before new ones."""
         self.unhandled = UnhandledJobs()
@@ -120,9 +125,10 @@ class Engine:
     def claim_words(self, shard: Requests, count: int) -> list[Any]:
         """The options of a claim, without `BLOCK`."""
         options = self.options
+        seen = self.seen if self.held else self.left
         return [
             *options.queue_words,
-            *("COUNT", count, "LEASE", options.lease, "SEEN", self.seen[shard.key]),
+            *("COUNT", count, "LEASE", options.lease, "SEEN", seen[shard.key]),
             *("FIELDS", len(options.fields), *options.fields, "PACKED"),
         ]
 
@@ -164,12 +170,12 @@ class Engine:
             self.changed.notify_all()
 
     def _hold(self, shard: Requests, job: Job) -> Run | None:
-        self.seen[shard.key] = max(self.seen[shard.key], job.token)
+        known, self.seen[shard.key] = self.seen[shard.key], max(self.seen[shard.key], job.token)
         run = Run(shard, job, self.sender)
         if run.key in self.held:
             return None
         run.context = Context(job, self.name, self.given, run, self.options.interrupt != "flag")
-        run.returned = shard.key in self.returning
+        run.returned = shard.key in self.returning or job.token <= known
         self.held[run.key] = run
         return run
 
@@ -227,6 +233,11 @@ class Engine:
             self.ends += 1
             if unsent or self.stopping or self.options.burst:
                 self.changed.notify_all()
+
+    def leave_to_lease(self, run: Run) -> None:
+        """The server refuses the end of a run, and may still count its claim: that ends with its lease."""
+        with self.lock:
+            self.left[run.requests.key] = max(self.left[run.requests.key], run.token)
 
     def stuck(self) -> list[Run]:
         """What still runs although it was told to stop some time ago."""
