@@ -3,6 +3,7 @@ import { createClient, ErrorReply, RESP_TYPES } from '@redis/client';
 import type { RedisClientOptions, RedisClientType } from '@redis/client';
 
 import { Away, type BoardError, ConnectionLost, refusal } from './errors.js';
+import { refuseUnknownOfServer } from './known.js';
 import type { Reply } from './replies.js';
 import { checkPrimary, type Cluster, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
 import type { Word } from './words.js';
@@ -48,7 +49,9 @@ export class Place {
 
   /** `key`: of the board, whose slot a node of a cluster has. */
   constructor(server: Server | undefined, key?: string) {
-    const found = server ?? process.env['JOBBOARD_URL'] ?? DEFAULT_URL;
+    const url = process.env['JOBBOARD_URL'] === undefined || process.env['JOBBOARD_URL'] === '' ? DEFAULT_URL : process.env['JOBBOARD_URL'];
+    const found = server === undefined || Object.keys(server).length === 0 ? url : server;
+    if (typeof found === 'object' && !isOther(found)) refuseUnknownOfServer(isClient(found) ? ((found.options as object | undefined) ?? {}) : found);
     if (typeof found === 'string' && found.includes('sentinel://')) {
       [this.#make, this.shown, this.database, this.single] = sentinelPlace(sentinelsOf(found));
     } else if (isSentinels(found)) {
@@ -142,7 +145,7 @@ function foundWay(find: () => Promise<RedisClientOptions>, name: string | undefi
 const isCluster = (server: object | string): server is Cluster => typeof server === 'object' && 'rootNodes' in server;
 const isSentinels = (server: object | string): server is Sentinels => typeof server === 'object' && 'sentinelRootNodes' in server;
 const isOther = (server: object | string): boolean => typeof server === 'object' && ('getSentinelNode' in server || 'nodeClient' in server);
-const isClient = (server: object | string): server is AnyClient => typeof server === 'object' && 'sendCommand' in server;
+export const isClient = (server: object | string): server is AnyClient => typeof server === 'object' && 'sendCommand' in server;
 
 /**
  * One connection. A command whose answer did not come raises `ConnectionLost`: only who asked knows whether it may be

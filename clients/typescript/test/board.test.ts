@@ -9,6 +9,49 @@ import { serverOf, until } from './harness.js';
 
 const server = await serverOf();
 
+describe('where the server is', () => {
+  const make = (options: unknown) => () => new Board('x', options as never);
+
+  test('an option that nobody reads is refused, with what to write', () => {
+    const instead = String.raw`'redis://user:password@host:6379', or \{ socket: \{ host, port \} \}$`;
+    const wrong: [unknown, string][] = [
+      [{ host: 'db', port: 6380 }, `^a board has no option 'host'; there are server, codec, hook. Write ${instead}`],
+      [{ connection: { host: 'db' } }, `^a board has no option 'connection'; there are server, codec, hook. Write ${instead}`],
+      [{ server: { host: 'db', port: 6380 } }, `^a server has no option 'host'; there are url, socket, .* Write ${instead}`],
+      [{ serverr: 'redis://db' }, "^a board has no option 'serverr'; there are server, codec, hook. Did you mean 'server'\\?"],
+      [{ codec: 'raw', url: 'redis://db' }, "^a board has no option 'url'; .* What the server is told is an option of its own: \\{ server: \\{ url: … \\} \\}"],
+      [{ url: 'redis://db', sokcet: {} }, "^a server has no option 'sokcet'; .* Did you mean 'socket'\\?"],
+      [{ rootNodes: [], default: {} }, "^a cluster has no option 'default'; .* Did you mean 'defaults'\\?"],
+      [{ name: 'jobs', sentinelRootNodes: [], nodeClientOption: {} }, "^a place of Sentinels has no option 'nodeClientOption'; "],
+      [{ options: { host: 'db', port: 6380 }, sendCommand: () => undefined }, `^a server has no option 'host'; .* Write ${instead}`], // a client of ioredis
+      [null, '^a server is a URL, options of node-redis or a client of it, not null'],
+      [6379, '^a server is a URL, .* not 6379'],
+    ];
+    for (const [options, text] of wrong) assert.throws(make(options), (error) => error instanceof TypeError && new RegExp(text).test(error.message), text);
+    const board = server.board();
+    assert.throws(() => {
+      board.handler({ nam: 'count' } as never, () => 1);
+    }, /^TypeError: a handler has no option 'nam'; there are name, queue, noretry. Did you mean 'name'\?/);
+  });
+
+  test('without one it is $JOBBOARD_URL, else this machine', (t) => {
+    const before = process.env['JOBBOARD_URL'];
+    t.after(() => {
+      if (before === undefined) delete process.env['JOBBOARD_URL'];
+      else process.env['JOBBOARD_URL'] = before;
+    });
+    for (const [url, shown] of [
+      ['redis://db.example:7000/2', 'db.example:7000, db 2'],
+      ['', '127.0.0.1:6379'],
+    ] as const) {
+      process.env['JOBBOARD_URL'] = url;
+      for (const none of [undefined, {}, { codec: 'raw' }, { server: undefined }, { server: {} }]) assert.match(String(make(none)()), new RegExp(`at ${shown}$`));
+    }
+    process.env['JOBBOARD_URL'] = 'redis://db.example:7000/2';
+    assert.match(String(make({ socket: { host: 'other', port: 1 } })()), /at other:1$/);
+  });
+});
+
 describe('posting', () => {
   test('a job is what was posted', async () => {
     const board = server.board();

@@ -50,7 +50,7 @@ export async function ask(url: string, ...words: string[]): Promise<unknown> {
   const client = createClient({ url });
   await client.connect();
   try {
-    return (await client.sendCommand(words)) as unknown;
+    return await client.sendCommand(words);
   } finally {
     client.destroy();
   }

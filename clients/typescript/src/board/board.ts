@@ -2,6 +2,7 @@
 import { type Events, eventsOf } from '../events.js';
 import type { EventKind, PostOptions, ScheduleSetOptions } from '../generated.js';
 import { type HandlerFunction, Handlers, nearest, type Which } from '../handlers.js';
+import { refuseUnknown } from '../known.js';
 import { isSchema, type Schema, validated } from '../schema.js';
 import { Task, type TaskOptions } from '../tasks.js';
 import type { Duration } from '../durations.js';
@@ -51,6 +52,7 @@ export class Board extends Waiting {
    */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   handler<Payload = any>(which: Which | string, handler: HandlerFunction<Payload>): void {
+    if (typeof which !== 'string') refuseUnknown('a handler', which, { name: true, queue: true, noretry: true });
     const { name, queue, noretry = [] } = typeof which === 'string' ? { name: which } : which;
     this.handlers.add(name, queue, { function: handler, noretry, queue: queue ?? 'default', schema: undefined });
   }

@@ -3,7 +3,8 @@ import { type Codec, CODECS } from '../codecs.js';
 import type { CommandName } from '../generated.js';
 import { type Hook, NO_HOOK } from '../hooks.js';
 import { Job } from '../jobs.js';
-import { type Link, Place, type Server } from '../link.js';
+import { isOfServer, refuseUnknownOfBoard } from '../known.js';
+import { isClient, type Link, Place, type Server } from '../link.js';
 import { unpacked } from '../packed.js';
 import { list, mapping, type Reply, type Row, text } from '../replies.js';
 import { optionWords, type Word } from '../words.js';
@@ -17,6 +18,8 @@ export interface BoardOptions {
   /** What is called around posts and runs, such as `tracing()` of `jobboard/otel`. */
   hook?: Hook | undefined;
 }
+
+const NAMES: Readonly<Record<keyof BoardOptions, true>> = { server: true, codec: true, hook: true };
 
 /** A page of a listing: go on with the cursor until it is `'0'`. */
 export interface Page<T> {
@@ -45,6 +48,9 @@ export class Sending {
     options: BoardOptions | Server = {},
   ) {
     if (typeof name !== 'string' || name === '') throw new TypeError('a board has a name: new Board("mails")');
+    if (typeof options !== 'string' && (typeof options !== 'object' || (options as unknown) === null)) {
+      throw new TypeError(`a server is a URL, options of node-redis or a client of it, not ${String(options)}`);
+    }
     const found: BoardOptions = isOptions(options) ? options : { server: options };
     const codec = found.codec ?? 'json';
     this.codec = typeof codec === 'string' ? CODECS[codec] : codec;
@@ -149,8 +155,16 @@ export class Sending {
   }
 }
 
+/**
+ * Options of a board, and no server. What looks like neither is taken for options that are misspelt, as
+ * `{ serverr: url }` is.
+ */
 function isOptions(given: BoardOptions | Server): given is BoardOptions {
-  return typeof given === 'object' && !('sendCommand' in given) && ('server' in given || 'codec' in given || 'hook' in given || Object.keys(given).length === 0);
+  if (typeof given !== 'object' || isClient(given)) return false;
+  const names = Object.keys(given);
+  if (!names.some((name) => Object.hasOwn(NAMES, name)) && names.some(isOfServer)) return false;
+  refuseUnknownOfBoard(given, NAMES);
+  return true;
 }
 
 /** An array out of what a walk gives. */

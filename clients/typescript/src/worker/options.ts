@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 
 import { type Duration, toMs } from '../durations.js';
 import type { FieldNames } from '../jobs.js';
+import { refuseUnknown } from '../known.js';
 
 /** Where a worker's log goes: `console` is one, and so are pino and winston. */
 export interface Logger {
@@ -111,8 +112,7 @@ function defaultName(): string {
 }
 
 export function settled(options: WorkerOptions, queues: readonly string[]): Settled {
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(NAMES, name));
-  if (unknown !== undefined) throw new TypeError(`a Worker has no option '${unknown}'; there are ${Object.keys(NAMES).join(', ')}`);
+  refuseUnknown('a Worker', options, NAMES);
   const named = options.queues ?? queues;
   const found = {
     concurrency: atLeast('concurrency', options.concurrency ?? 10, 1),

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 
 import type { Board } from '../board/board.js';
 import type { Context } from '../context.js';
+import { refuseUnknown } from '../known.js';
 import { mapping, type Reply } from '../replies.js';
 import { Engine, type Told } from './engine.js';
 import { settled, type Settled, type WorkerOptions } from './options.js';
@@ -73,6 +74,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
    * waiting heals: no rights, no module.
    */
   async run(options: { burst?: boolean; signals?: boolean } = {}): Promise<boolean> {
+    refuseUnknown('run', options, { burst: true, signals: true });
     this.#running ??= this.#work(options).finally(() => {
       this.#running = undefined;
       this.#stops = 0;

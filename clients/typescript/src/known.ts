@@ -1,0 +1,106 @@
+/** Refuses options that nobody reads: where no compiler looks, a misspelt one would be left out in silence. */
+import type { RedisClientOptions, RedisClusterOptions, RedisSentinelOptions } from '@redis/client';
+
+import { nearest } from './handlers.js';
+
+type Names<T> = Readonly<Record<keyof T, true>>;
+
+/** The options of node-redis, by which a server may be named. */
+const CLIENT: Names<RedisClientOptions> = {
+  url: true,
+  socket: true,
+  username: true,
+  password: true,
+  credentialsProvider: true,
+  name: true,
+  database: true,
+  keyPrefix: true,
+  commandsQueueMaxLength: true,
+  disableOfflineQueue: true,
+  readonly: true,
+  pingInterval: true,
+  commandOptions: true,
+  clientSideCache: true,
+  himportRegistry: true,
+  disableClientInfo: true,
+  clientInfoTag: true,
+  emitInvalidate: true,
+  maintNotifications: true,
+  maintEndpointType: true,
+  maintRelaxedCommandTimeout: true,
+  maintRelaxedSocketTimeout: true,
+  RESP: true,
+  modules: true,
+  functions: true,
+  scripts: true,
+};
+const CLUSTER: Names<RedisClusterOptions> = {
+  rootNodes: true,
+  defaults: true,
+  minimizeConnections: true,
+  useReplicas: true,
+  maxCommandRedirections: true,
+  topologyRefreshOnReconnectionAttemptStrategy: true,
+  nodeAddressMap: true,
+  clientSideCache: true,
+  himportRegistry: true,
+  commandOptions: true,
+  keyPrefix: true,
+  RESP: true,
+  modules: true,
+  functions: true,
+  scripts: true,
+};
+const SENTINELS: Names<RedisSentinelOptions> = {
+  name: true,
+  sentinelRootNodes: true,
+  maxCommandRediscovers: true,
+  nodeClientOptions: true,
+  sentinelClientOptions: true,
+  masterPoolSize: true,
+  replicaPoolSize: true,
+  nodeAddressMap: true,
+  scanInterval: true,
+  passthroughClientErrorEvents: true,
+  reserveClient: true,
+  clientSideCache: true,
+  commandOptions: true,
+  keyPrefix: true,
+  RESP: true,
+  modules: true,
+  functions: true,
+  scripts: true,
+};
+
+const HOW = "'redis://user:password@host:6379', or { socket: { host, port } }";
+
+/** Refuses what is no option of `what`; `hint` may say what to write for a name. */
+export function refuseUnknown(what: string, given: object, names: Readonly<Record<string, true>>, hint: (name: string) => string | undefined = () => undefined): void {
+  const all = Object.keys(names);
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(names, name));
+  if (unknown === undefined) return;
+  const near = nearest(unknown, all);
+  const say = hint(unknown) ?? (near === undefined ? '' : `. Did you mean '${near}'?`);
+  throw new TypeError(`${what} has no option '${unknown}'; there are ${all.join(', ')}${say}`);
+}
+
+/** The options of node-redis: those of one server, of Sentinels, or of a cluster. */
+export function refuseUnknownOfServer(given: object): void {
+  if ('rootNodes' in given) refuseUnknown('a cluster', given, CLUSTER);
+  else if ('sentinelRootNodes' in given) refuseUnknown('a place of Sentinels', given, SENTINELS);
+  else refuseUnknown('a server', given, CLIENT, ofAnother);
+}
+
+/** Whether a name is an option of node-redis. */
+export const isOfServer = (name: string): boolean => [CLIENT, CLUSTER, SENTINELS].some((names) => Object.hasOwn(names, name));
+
+/** Those of a board; `names` are its own. */
+export function refuseUnknownOfBoard(given: object, names: Readonly<Record<string, true>>): void {
+  refuseUnknown('a board', given, names, (name) => (Object.hasOwn(CLIENT, name) ? `. What the server is told is an option of its own: { server: { ${name}: … } }` : ofAnother(name)));
+}
+
+/** What other packages call the way to their server. */
+function ofAnother(name: string): string | undefined {
+  const known = ['host', 'port', 'path', 'tls', 'db', 'user', 'connection', 'client', 'redis', 'uri', 'hostname', 'nodes', 'sentinels'];
+  return known.includes(name.toLowerCase()) ? `. Write ${HOW}` : undefined;
+}
