@@ -26,6 +26,7 @@ const OPTIONS = {
   types: ['node'],
   strict: true,
   noUncheckedIndexedAccess: true,
+  noPropertyAccessFromIndexSignature: true,
   exactOptionalPropertyTypes: true,
   verbatimModuleSyntax: true,
   isolatedModules: true,

@@ -136,18 +136,18 @@ export class BoardAdapter extends BaseAdapter {
   }
 
   async getJobSchedulers(): Promise<Omit<AppJobScheduler, 'queueName'>[]> {
-    const found = (await collected(this.board.scheduleList())).filter((one) => (one['queue'] ?? 'default') === this.queue);
+    const found = (await collected(this.board.scheduleList())).filter((one) => one.queue === this.queue);
     return found.map((one) => ({
-      id: String(one['id']),
-      name: String(one['name'] ?? one['id']),
-      pattern: one['cron'] as string | undefined,
-      every: one['every'] as number | undefined,
-      tz: one['tz'] as string | undefined,
-      limit: one['max'] as number | undefined,
-      endDate: one['end'] as number | undefined,
-      next: one['next'] as number | undefined,
-      lastRun: one['intended'] as number | undefined,
-      iterationCount: one['fired'] as number | undefined,
+      id: one.id,
+      name: one.name ?? one.id,
+      pattern: one.cron,
+      every: one.every,
+      tz: one.tz,
+      limit: one.max,
+      endDate: one.end,
+      next: one.next,
+      lastRun: one.intended,
+      iterationCount: one.fired,
     }));
   }
 
@@ -167,7 +167,7 @@ export class BoardAdapter extends BaseAdapter {
       ...{ tz: repeat.tz, max: repeat.limit, end: repeat.endDate },
     };
     try {
-      await this.board.scheduleSet(id, JSON.parse(String(schedule['payload'])) as unknown, times);
+      await this.board.scheduleSet(id, JSON.parse(schedule.payload) as unknown, times);
       return 'updated';
     } catch {
       return 'invalid-schedule';

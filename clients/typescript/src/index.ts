@@ -22,6 +22,7 @@ export type { Server } from './link.js';
 export type { Cluster, Sentinels } from './primaries.js';
 export { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, Stopped, Trash, Waits } from './outcomes.js';
 export type { Row } from './replies.js';
+export type { Schedule } from './schedules.js';
 export type { InputOf, OutputOf, Schema } from './schema.js';
 export type { Signal } from './signals.js';
 export { type Call, type CallOptions, type ResultOf, Task, type TaskOptions, type Times, type Unique } from './tasks.js';

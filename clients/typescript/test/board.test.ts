@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import { z } from 'zod';
 
@@ -162,6 +164,20 @@ describe('tasks', () => {
     assert.equal((await board.get(await once.post({ to: 'ann', n: 2 }, { unique: ['to'] })))?.unique, 'once:{"to":"ann"}');
   });
 
+  test('a schedule has the fields of the reference', async () => {
+    const board = server.board();
+    const path = fileURLToPath(new URL('../../../../commands.md', import.meta.url));
+    const rows = readFileSync(path, 'utf8').split('### JOB.SCHEDULE')[1]?.split('| field | meaning |')[1]?.split('\n\n')[0] ?? '';
+    const named = new Set([...rows.matchAll(/^\| (.*?) \|/gm)].flatMap((row) => [...(row[1] ?? '').matchAll(/`([^`]+)`/g)].map((one) => one[1])));
+    await board.settingsSet({ rate: 10 }, { limit: 'tokens' });
+    await board.scheduleSet('all', { n: 1 }, { cron: '0 3 * * *', tz: 'Europe/Berlin', name: 'x', costs: { tokens: 2 }, meta: { a: 'b' }, tags: ['t'], backoff: ['1s', '2s'] });
+    const found = await board.scheduleGet('all');
+    assert.deepEqual([found?.cron, found?.costs, found?.meta, found?.tags, found?.['backoff-max']], ['0 3 * * *', { tokens: 2 }, { a: 'b' }, ['t'], 2000]);
+    const declared = readFileSync(fileURLToPath(new URL('../../src/schedules.ts', import.meta.url)), 'utf8');
+    for (const name of named) assert.match(declared, new RegExp(`readonly '?${String(name)}'?\\??:`), `Schedule has no field ${String(name)}`);
+    assert.ok(named.size > 30);
+  });
+
   test('a schedule posts at its times', async () => {
     const board = server.board();
     const tick = board.task<{ n: number }>('tick', { retries: 1 });
@@ -169,11 +185,11 @@ describe('tasks', () => {
     await server.advance('1m');
     await server.advance('1m');
     assert.deepEqual((await board.getMany(['@tick@1', '@tick@2'])).map((job) => [job?.payload, job?.left]), [[{ n: 1 }, 1], [{ n: 1 }, 1]]);
-    assert.equal((await board.scheduleGet('tick'))?.['fired'], 2);
-    assert.equal((await board.scheduleGet('tick'))?.['backlog'], 3);
+    assert.equal((await board.scheduleGet('tick'))?.fired, 2);
+    assert.equal((await board.scheduleGet('tick'))?.backlog, 3);
     assert.equal(await board.scheduleRun('tick'), '@tick@3');
     await board.schedulePause('tick');
-    assert.deepEqual((await collected(board.scheduleList())).map((one) => one['state']), ['paused']);
+    assert.deepEqual((await collected(board.scheduleList())).map((one) => one.state), ['paused']);
     await board.scheduleResume('tick');
     await board.scheduleDel('tick');
     assert.equal(await board.scheduleGet('tick'), null);

@@ -64,7 +64,7 @@ test('the shop does all of its jobs', async () => {
   assert.equal(await shop.rate.call({ currency: 'EUR' }, { within: '30s' }), 1);
   const quarter = await shop.quarter(['May', 'June']);
   await until(async () => (await shop.shop.state(quarter[2] ?? '')) === 'complete');
-  assert.equal((await shop.shop.scheduleGet('report'))?.['tz'], 'Europe/Berlin');
+  assert.equal((await shop.shop.scheduleGet('report'))?.tz, 'Europe/Berlin');
   assert.ok((await collected(shop.shop.list({ name: 'mail', state: 'complete' }))).length >= 4);
   await worker.stop();
   await running;

@@ -2,7 +2,8 @@
 import type { CancelOptions, DependAddOptions, Filters, PauseOptions, RequeueOptions, ResumeOptions, ScheduleSetOptions, Settings, UpdateOptions } from '../generated.js';
 import { EVENTS, SETTINGS } from '../generated.js';
 import type { FieldNames, Job } from '../jobs.js';
-import { list, mapping, named, type Reply, type Row, strings, text, textOrNull, value } from '../replies.js';
+import { list, named, type Reply, text, textOrNull, value } from '../replies.js';
+import { type Schedule, schedule } from '../schedules.js';
 import { toMs } from '../durations.js';
 import { counted, filterWords, optionWords, type Word } from '../words.js';
 import { Working } from './working.js';
@@ -158,14 +159,14 @@ export class Operating extends Working {
   }
 
   /** A schedule, or null. */
-  async scheduleGet(id: string): Promise<Row | null> {
+  async scheduleGet(id: string): Promise<Schedule | null> {
     const reply = await this.send('JOB.SCHEDULE GET', [id]);
-    return reply === null ? null : mapping(reply, { meta: strings });
+    return reply === null ? null : schedule(reply);
   }
 
   /** Walks over the schedules. */
-  scheduleList(): AsyncGenerator<Row, void, undefined> {
-    return this.pages('JOB.SCHEDULE LIST', [], (one) => mapping(one, { meta: strings }));
+  scheduleList(): AsyncGenerator<Schedule, void, undefined> {
+    return this.pages('JOB.SCHEDULE LIST', [], schedule);
   }
 
   async scheduleDel(id: string): Promise<void> {
