@@ -2,7 +2,7 @@
 import { createClient, ErrorReply, RESP_TYPES } from '@redis/client';
 import type { RedisClientOptions, RedisClientType } from '@redis/client';
 
-import { Away, type BoardError, ConnectionLost, refusal } from './errors.js';
+import { Away, BoardError, ConnectionLost, refusal } from './errors.js';
 import { refuseUnknownOfServer } from './known.js';
 import type { Reply } from './replies.js';
 import { checkPrimary, type Cluster, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
@@ -46,6 +46,8 @@ export class Place {
   readonly database: number;
   /** Whether one connection is one connection to one server: a session needs that. */
   readonly single: boolean;
+  /** The user of the server's ACL that connections log in as. */
+  readonly #user: string;
 
   /** `key`: of the board, whose slot a node of a cluster has. */
   constructor(server: Server | undefined, key?: string) {
@@ -53,13 +55,17 @@ export class Place {
     const found = server === undefined || Object.keys(server).length === 0 ? url : server;
     if (typeof found === 'object' && !isOther(found)) refuseUnknownOfServer(isClient(found) ? ((found.options as object | undefined) ?? {}) : found);
     if (typeof found === 'string' && found.includes('sentinel://')) {
-      [this.#make, this.shown, this.database, this.single] = sentinelPlace(sentinelsOf(found));
+      const sentinels = sentinelsOf(found);
+      [this.#make, this.shown, this.database, this.single] = sentinelPlace(sentinels);
+      this.#user = userOf(sentinels.nodeClientOptions);
     } else if (isSentinels(found)) {
       [this.#make, this.shown, this.database, this.single] = sentinelPlace(found);
+      this.#user = userOf(found.nodeClientOptions);
     } else if (isCluster(found)) {
       if (key === undefined) throw new TypeError('in a cluster a board says where it is');
       this.#make = (name) => foundWay(async () => ownerOf(found, key), name);
       [this.shown, this.database, this.single] = [shownCluster(found), 0, false];
+      this.#user = userOf({ ...found.rootNodes[0], ...found.defaults });
     } else if (isOther(found)) {
       throw new TypeError(
         "a client of a cluster or of Sentinels does not show where they are: give a board its options, { rootNodes } or { name, sentinelRootNodes }, or 'sentinel://host:26379,host2:26379/service'",
@@ -72,13 +78,19 @@ export class Place {
       this.database = parsed.database ?? 0;
       this.shown = `${socket.path ?? `${socket.host ?? '127.0.0.1'}:${String(socket.port ?? 6379)}`}${this.database === 0 ? '' : `, db ${String(this.database)}`}`;
       this.single = true;
+      this.#user = userOf(parsed);
     }
   }
 
   /** A connection of its own, made when it is first asked. `name` shows in CLIENT LIST. */
   open(name?: string): Link {
-    return new Link(() => this.#make(name), this.shown);
+    return new Link(() => this.#make(name), this.shown, this.#user, this.single);
   }
+}
+
+function userOf(options: { url?: string; username?: string } | undefined): string {
+  const named = options?.username ?? (options?.url === undefined ? '' : decodeURIComponent(new URL(options.url).username));
+  return named === '' ? 'default' : named;
 }
 
 function sentinelPlace(sentinels: Sentinels): [(name?: string) => Way, string, number, boolean] {
@@ -165,7 +177,13 @@ export class Link {
   /** Told when the connection has gone. */
   onLost: (() => void) | undefined;
 
-  constructor(make: () => Way, shown: string) {
+  /** `single`: it asks one server, and none that Sentinels or a cluster name. */
+  constructor(
+    make: () => Way,
+    shown: string,
+    readonly user: string,
+    readonly single: boolean,
+  ) {
     this.#make = make;
     this.#shown = shown;
   }
@@ -209,10 +227,21 @@ export class Link {
       this.#drop(way);
       throw lost(error, this.#shown);
     }
-    const found = refusal(error.message);
+    const found = this.#named(refusal(error.message));
     if (!(found instanceof Away)) return found;
     if (/^(READONLY|MOVED|ASK|CLUSTERDOWN)/.test(found.message)) this.#drop(way); // it had the board; who has it now?
     throw found;
+  }
+
+  /** Says whom a server does not let in, and what a node of a cluster has to be told. */
+  #named(found: BoardError | Away): BoardError | Away {
+    if (found instanceof Away) {
+      const moved = /^(?:MOVED|ASK) \d+ (\S+)/.exec(found.message)?.[1];
+      if (moved === undefined || !this.single) return found;
+      return new BoardError('MOVED', `${this.#shown} is a node of a cluster, and ${moved} has this board: new Board(name, { rootNodes: [{ url: 'redis://${this.#shown}' }] }) finds the node of a board`);
+    }
+    if (!/^(WRONGPASS|NOAUTH)$/.test(found.code)) return found;
+    return new BoardError(found.code, `${found.detail.replace(/\.$/, '')} (the user '${this.user}' at ${this.#shown}): user and password stand in the URL, redis://user:password@host:port`);
   }
 
   /**
@@ -234,7 +263,7 @@ export class Link {
       await way.subscribe(channels, heard);
       way.ref();
     } catch (error) {
-      if (error instanceof ErrorReply) throw refusal(error.message);
+      if (error instanceof ErrorReply) throw this.#named(refusal(error.message));
       this.#drop(way);
       throw lost(error, this.#shown);
     }
@@ -277,8 +306,8 @@ export class Link {
       } catch (error) {
         this.#drop(way);
         if (isOfTheProgram(error)) throw error;
-        const refused = error instanceof ErrorReply && !(refusal(error.message) instanceof Away);
-        if (refused) throw refusal(error.message);
+        const refused = error instanceof ErrorReply && this.#named(refusal(error.message));
+        if (refused instanceof BoardError) throw refused;
         if (!patient || Date.now() + wait > end) throw lost(error, this.#shown);
         await new Promise((resolve) => setTimeout(resolve, wait));
       }

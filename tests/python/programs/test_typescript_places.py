@@ -96,3 +96,34 @@ def test_a_cluster(server_kind: str, tmp_path: Path) -> None:
             program.ends()
     finally:
         cluster.close()
+
+
+def test_a_url_of_a_cluster_says_what_to_write(server_kind: str) -> None:
+    cluster = Cluster(server_kind)
+    try:
+        owner = cluster.owner("board")
+        other = next(one for one in cluster.primaries if one is not owner)
+        program = """
+        import { Board, Worker } from 'jobboard';
+        const board = new Board('board', process.argv[1]);
+        board.handler('x', () => 1);
+        const told = (error) => console.log(error.code, error.message);
+        await board.count().catch(told);
+        await new Worker(board, { logger: null }).run().catch(told);
+        """
+        done = subprocess.run(
+            ["node", "--input-type=module", "-e", program, f"redis://127.0.0.1:{other.port}"],
+            cwd=PACKAGE,
+            env={**os.environ, "NODE_OPTIONS": "--conditions=jobboard-tests"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        where = f"127.0.0.1:{other.port}"
+        text = (
+            f"MOVED MOVED {where} is a node of a cluster, and 127.0.0.1:{owner.port} has this board: "
+            f"new Board(name, {{ rootNodes: [{{ url: 'redis://{where}' }}] }}) finds the node of a board\n"
+        )
+        assert (done.stdout, done.returncode) == (text * 2, 0), done.stderr
+    finally:
+        cluster.close()
