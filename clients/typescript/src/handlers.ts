@@ -57,6 +57,11 @@ export class Handlers {
     throw new NoHandler(`no handler of ${name === undefined ? 'jobs without a name' : `the name '${name}'`} in the queue '${queue}'`);
   }
 
+  /** Whether there is a handler of all jobs that no other does, whatever their queue. */
+  get takesAll(): boolean {
+    return this.#handlers.get(undefined)?.has(undefined) === true;
+  }
+
   /** The queues that their jobs are posted to. */
   queues(): string[] {
     return [...this.#queues];

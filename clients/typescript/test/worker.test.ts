@@ -4,11 +4,44 @@ import { describe, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { z } from 'zod';
 
-import { Abandon, Board, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
+import { Abandon, Board, BoardError, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
 import { ask, cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
 const cut = async (): Promise<void> => cutAll(server);
+
+describe('where it claims', () => {
+  test('a handler of all jobs that is left to one queue is told of', async (t) => {
+    const board = server.board();
+    board.handler({}, () => 'done');
+    const warnings: string[] = [];
+    const logger = { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (text: string) => warnings.push(text) };
+    new Worker(board, { name: 'w', logger });
+    assert.deepEqual(warnings.splice(0), ["w has a handler of all jobs, and claims from default alone: say queues: [] for every queue, or queues: ['default', …] for those"]);
+    const named = server.board();
+    named.handler('count', () => 1);
+    new Worker(named, { logger });
+    new Worker(board, { queues: ['default'], logger });
+    const id = await board.post({}, { queue: 'other' });
+    started(t, board, { queues: [], logger });
+    assert.equal(await board.result(id, { timeout: '30s' }), 'done');
+    assert.deepEqual(warnings, []);
+  });
+
+  test('a server that does not let it in is named, with the user', async (t) => {
+    await ask(server.url, 'ACL', 'SETUSER', 'ann', 'on', '>right', '~*', '&*', '+@all');
+    t.after(async () => ask(server.url, 'ACL', 'DELUSER', 'ann'));
+    const url = new URL(server.url);
+    const text = new RegExp(String.raw`^WRONGPASS .* \(the user 'ann' at ${url.host}\): user and password stand in the URL, redis://user:password@host:port$`);
+    for (const place of [server.url.replace('//', '//ann:wrong@'), { username: 'ann', password: 'wrong', socket: { host: url.hostname, port: Number(url.port) } }]) {
+      const board = new Board('jobs', { server: place });
+      board.handler('x', () => 1);
+      await assert.rejects(new Worker(board, { logger: null }).run({ signals: false }), (error) => error instanceof BoardError && error.code === 'WRONGPASS' && text.test(error.message));
+      await assert.rejects(board.count(), (error) => error instanceof BoardError && error.code === 'WRONGPASS' && text.test(error.message));
+      board.close();
+    }
+  });
+});
 
 describe('ends', () => {
   test('a task runs and its result comes back typed', async (t) => {

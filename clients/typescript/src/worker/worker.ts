@@ -55,6 +55,11 @@ export class Worker extends EventEmitter<WorkerEvents> {
       throw new Error("there are no handlers: board.task('name', schema).handle(…), and import the modules that say so before the worker is made");
     }
     this.options = settled(options, board.handlers.queues());
+    if (options.queues === undefined && board.handlers.takesAll) {
+      this.options.log.warn(
+        `${this.name} has a handler of all jobs, and claims from ${this.options.queueWords.slice(2).join(', ')} alone: say queues: [] for every queue, or queues: ['default', …] for those`,
+      );
+    }
     if (this.options.session && !board.place.single) throw new Error('session needs one connection to one server, which a cluster and Sentinels do not give');
   }
 
