@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import redis
 from harness import Board, Server
+from harness.server import ROOT
 from rights import ROLES, of_role, roles, verbs
 
 PASSWORD = "choose-a-password"
@@ -39,6 +42,16 @@ def permitted(server, user: str, verb: str, key: str) -> bool:
 
 def test_every_role_of_the_configuration_is_known_here():
     assert set(roles()) == set(ROLES)
+
+
+def test_the_security_page_lists_every_role():
+    page = (ROOT / "SECURITY.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(ROLES)
+    numbers = {4: "four", 5: "five", 6: "six"}
+    for text in (page, (ROOT / "docs" / "guides" / "install.md").read_text()):
+        assert f"redis.conf has {numbers[len(ROLES)]}" in text.replace(
+            "[redis.conf](redis.conf)", "redis.conf"
+        )
 
 
 def test_every_command_belongs_to_a_role(with_roles):
