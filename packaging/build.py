@@ -22,6 +22,7 @@ from pathlib import Path
 import machines
 import manual
 import notices
+import pages
 import rpm
 import snippets
 import versions
@@ -77,6 +78,9 @@ def stage_texts(version: str) -> None:
     linked = notices.linked(machines.targets())
     write("NOTICES", notices.plain(linked))
     write("copyright", notices.debian(linked))
+    for name in pages.names():
+        (STAGE / name).parent.mkdir(parents=True, exist_ok=True)
+        write(name, pages.page(name))
     write("jobboard.conf", snippets.settings(redis_conf))
     write("roles.conf", snippets.roles(redis_conf))
     write("redis.conf", snippets.beside_module(redis_conf))
@@ -114,15 +118,16 @@ MANUALS = ("jobboard.7.gz", "jobboard-console.1.gz", "jobboard-exporter.1.gz")
 def tarball(version: str, machine: Machine) -> None:
     name = f"jobboard-{version}-{machine.name}"
     staged = (MODULE, CONSOLE, "jobboard-exporter", *MANUALS, "NOTICES", "redis.conf", "roles.conf")
-    members = [path for path in (STAGE / each for each in staged) if path.exists()]
-    members += [ROOT / each for each in ("LICENSE", "commands.md", "CHANGELOG.md")]
-    members += [ROOT / "examples" / each for each in ("alerts.yml", "grafana-dashboard.json")]
-    members += (ROOT / "packaging" / "services").iterdir()
+    paths = [path for path in (STAGE / each for each in staged) if path.exists()]
+    paths += [ROOT / each for each in ("LICENSE", "commands.md", "CHANGELOG.md")]
+    paths += [ROOT / "examples" / each for each in ("alerts.yml", "grafana-dashboard.json")]
+    paths += (ROOT / "packaging" / "services").iterdir()
+    members = {path.name: path for path in paths} | {each: STAGE / each for each in pages.names()}
     when = int(run("git", "log", "-1", "--format=%ct"))
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w") as archive:
-        for path in sorted(members, key=lambda path: path.name):
-            member = tarfile.TarInfo(f"{name}/{path.name}")
+        for place, path in sorted(members.items()):
+            member = tarfile.TarInfo(f"{name}/{place}")
             member.size, member.mtime = path.stat().st_size, when
             member.mode = 0o755 if os.access(path, os.X_OK) else 0o644
             with path.open("rb") as file:

@@ -45,12 +45,19 @@ FILES = {
     "usr/share/doc/jobboard/changelog.Debian.gz",
     "usr/share/doc/jobboard/CHANGELOG.md.gz",
     "usr/share/doc/jobboard/commands.md",
-    "usr/share/doc/jobboard/install.md",
+    "usr/share/doc/jobboard/docs/guarantees.md",
+    "usr/share/doc/jobboard/docs/guides/console.md",
+    "usr/share/doc/jobboard/docs/guides/install.md",
+    *(
+        f"usr/share/doc/jobboard/docs/operate/{path.name}"
+        for path in (ROOT / "docs" / "operate").glob("*.md")
+    ),
     "usr/share/doc/jobboard/examples/alerts.yml",
     "usr/share/doc/jobboard/examples/grafana-dashboard.json",
     "usr/share/doc/jobboard/examples/redis.conf",
     "usr/share/doc/jobboard/examples/roles.conf",
 }
+FILES |= {f"usr/share/doc/jobboard/docs/operate/{path.name}" for path in (ROOT / "docs/operate").glob("*.md")}
 
 
 MACHINE = platform.machine()
@@ -298,12 +305,35 @@ def test_the_tarball_has_all_that_the_debian_package_has(unpacked: Path, install
         "CHANGELOG.md.gz",
         "jobboard.conf",
         "redis.conf",
-        "install.md",
     }
+    documents = installed / "usr/share/doc/jobboard"
     files = {path.name: path for path in installed.rglob("*") if path.is_file() and path.name not in debians}
-    assert len(files) > 12
+    pages = {path.relative_to(documents).as_posix(): path for path in (documents / "docs").rglob("*.md")}
+    files = {name: path for name, path in files.items() if path not in pages.values()} | pages
+    assert len(files) > 25
     for name, path in files.items():
         assert (unpacked / name).read_bytes() == path.read_bytes(), name
+
+
+@pytest.mark.parametrize("kind", ["tarball", "debian"])
+def test_what_a_package_brings_names_only_pages_that_it_brings(
+    kind: str, unpacked: Path, installed: Path
+) -> None:
+    """In links of its pages, and by their places in its examples."""
+    folder = unpacked if kind == "tarball" else installed / "usr/share/doc/jobboard"
+    texts = [path for path in folder.rglob("*") if path.suffix in {".md", ".yml", ".conf"}]
+    named = 0
+    for path in texts:
+        text = path.read_text()
+        if path.is_relative_to(folder / "docs"):
+            for target in re.findall(r"\]\((?!https?:)([^()#\s]+)", text):
+                assert (path.parent / target).resolve().is_file(), f"{path}: {target}"
+                named += 1
+        elif path.suffix != ".md":
+            for target in re.findall(r"\bdocs/[\w/-]+\.md", text):
+                assert (folder / target).is_file(), f"{path}: {target}"
+                named += 1
+    assert named > 30
 
 
 def test_the_settings_and_roles_of_the_debian_package_can_be_used(installed: Path) -> None:

@@ -1,0 +1,33 @@
+"""The pages that the packages bring: those for operators, how to install, the console, what is guaranteed.
+
+They lie in the folders of the repository, so that alert rules, redis.conf and the pages themselves find each
+other. A link to what no package brings becomes its text, and so does a picture.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LINK = re.compile(r"!?\[([^\[\]]+)\]\((?!https?:)([^()#\s]*)(#[^()\s]*)?\)")
+
+
+def names() -> list[str]:
+    """The pages, by their places in the repository."""
+    operate = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "operate").glob("*.md"))
+    return [*operate, "docs/guarantees.md", "docs/guides/console.md", "docs/guides/install.md"]
+
+
+def page(name: str) -> str:
+    """The text of a page, as a package brings it."""
+    there = {*names(), "commands.md"}
+    folder = posixpath.dirname(name)
+
+    def link(found: re.Match[str]) -> str:
+        text, target, _ = found.groups()
+        leads = not target or posixpath.normpath(posixpath.join(folder, target)) in there
+        return found[0] if leads else text
+
+    return LINK.sub(link, (ROOT / name).read_text())
