@@ -146,7 +146,13 @@ def server_wheel(machine: Machine) -> None:
 
 
 def python_package() -> None:
-    run(PYTHON, "-m", "build", "--no-isolation", "-o", DIST, ROOT / "clients" / "python")
+    """Its README becomes what a package index shows, where no link leads into the repository."""
+    folder = STAGE / "python"
+    without = shutil.ignore_patterns("__pycache__", "*.egg-info", "dist", ".*")
+    shutil.copytree(ROOT / "clients" / "python", folder, ignore=without)
+    (folder / "README.md").write_text(pages.alone("clients/python/README.md"))
+    run(PYTHON, "-m", "build", "--no-isolation", "-o", DIST, folder)
+    shutil.rmtree(folder)
 
 
 def bill_of_materials(version: str) -> None:

@@ -22,7 +22,15 @@ def names() -> list[str]:
 
 def page(name: str) -> str:
     """The text of a page, as a package brings it."""
-    there = {*names(), "commands.md"}
+    return _with(name, {*names(), "commands.md"})
+
+
+def alone(name: str) -> str:
+    """The text of a page that is read where no other one is."""
+    return _with(name, set())
+
+
+def _with(name: str, there: set[str]) -> str:
     folder = posixpath.dirname(name)
 
     def link(found: re.Match[str]) -> str:

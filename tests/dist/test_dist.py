@@ -456,3 +456,10 @@ def test_the_python_packages_have_the_licence() -> None:
             assert wheel.read(name) == text
     with tarfile.open(one(f"jobboard-{VERSION}.tar.gz")) as sdist:
         assert sdist.extractfile(f"jobboard-{VERSION}/LICENSE").read() == text
+
+
+def test_the_readme_in_the_wheel_has_no_link_into_the_repository() -> None:
+    with zipfile.ZipFile(one("jobboard-*-py3-none-any.whl")) as archive:
+        about = archive.read(f"jobboard-{VERSION}.dist-info/METADATA").decode()
+    assert "jobboard serve" in about
+    assert re.findall(r"\]\((?!https?:|#)[^)]+\)", about) == []
