@@ -239,7 +239,7 @@ export interface ScheduleSetOptions {
   tz?: string | undefined;
   /** no run before this time. With `EVERY`: the first time, from which the others count. Range: Unix ms, 0 to 2^47 */
   start?: Time | undefined;
-  /** no run after this time. Range: -1 (no end) or Unix ms, 0 to 2^47 */
+  /** no run after this time. Range: -1 (no end) or Unix ms, 0 to 2^47, not before `START` */
   end?: Time | undefined;
   /** at most this many runs, those of `RUN` included. Range: -1 (no limit) or 1 to 2^53-1 */
   max?: number | undefined;
