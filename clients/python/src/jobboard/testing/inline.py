@@ -160,6 +160,8 @@ class Inline:
     def end(self, run: Run, outcome: Outcome, raising: bool) -> None:
         job, error = run.job, self.performer.error
         self.performer.error = None
+        if isinstance(error, Killed):
+            self._engine.leave_to_lease(run)
         self._engine.finished(run, outcome, here=True)
         state = self.board.state(job.id)
         self.ran.append(Ran(job.id, job.name, job.queue, job.attempt, state, error))
