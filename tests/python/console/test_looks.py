@@ -251,6 +251,7 @@ def test_by_keys_alone(page: Page, writing: Console, some: Board):
     for keys, heading in HEADINGS.items():
         page.keyboard.type(keys)
         expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
+        page.wait_for_load_state()  # the heading is there before the script that hears the keys
     page.goto(writing.at("/board", b=some.key))
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
