@@ -217,7 +217,11 @@ pub unsafe extern "C" fn kind(handle: *mut raw::RedisModuleKey) -> c_int {
     kind as c_int
 }
 
+/// No key has no type.
 pub unsafe extern "C" fn get_type(handle: *mut raw::RedisModuleKey) -> *mut raw::RedisModuleType {
+    if handle.is_null() {
+        return std::ptr::null_mut();
+    }
     match server().value(&place_of(handle).0) {
         Some(_) => the_type(),
         None => std::ptr::null_mut(),
