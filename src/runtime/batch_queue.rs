@@ -50,7 +50,8 @@ impl Terms {
         self.queues.iter().map(|name| &**name).filter(|name| *name != EVERY).collect()
     }
 
-    /// How many jobs each of its queues has. `count` says how many these queues have, at most so many.
+    /// How many jobs each of its queues has. `count` counts the jobs of these queues, up to the
+    /// number given.
     pub fn counts(&self, mut count: impl FnMut(&[&[u8]], usize) -> usize) -> Vec<usize> {
         self.queues.iter().map(|name| count(named(&[name]), self.least)).collect()
     }
@@ -343,7 +344,7 @@ impl Batches {
         (from < to && end < NEVER).then_some(end)
     }
 
-    /// Looks at a class whose queues have so many jobs each. Returns the first client, if it is
+    /// Looks at a class whose queues have `counts` jobs, queue by queue. Returns the first client, if it is
     /// served now.
     pub fn look(&mut self, number: u64, counts: &[usize], now: i64) -> Option<u64> {
         let anew = self.began_anew(&self.classes.get(&number)?.terms, counts);

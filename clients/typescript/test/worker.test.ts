@@ -11,7 +11,7 @@ const server = await serverOf({ manualClock: false });
 const cut = async (): Promise<void> => cutAll(server);
 
 describe('where it claims', () => {
-  test('a handler of all jobs that is left to one queue is told of', async (t) => {
+  test('a worker warns when its handler of all jobs gets those of one queue alone', async (t) => {
     const board = server.board();
     board.handler({}, () => 'done');
     const warnings: string[] = [];

@@ -323,7 +323,7 @@ def test_a_hundred_wait_for_batches_beside_others_on_the_same_queues(clocked, cl
 
 
 def test_many_claims_that_ask_for_different_things_are_all_served(server):
-    """More than a post looks at: the timer goes on with the rest."""
+    """There are more claims than one post looks at: the timer looks at the rest."""
     board = server.board()
     queues = [f"q{n}" for n in range(10)]
     waiters = [

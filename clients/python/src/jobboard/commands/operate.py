@@ -150,7 +150,7 @@ def by_filters(
 
 
 def confirmed(arguments: argparse.Namespace, total: int) -> bool:
-    """Whether so many jobs are to be deleted: few, or a person or `--yes` says so."""
+    """Whether to delete this many jobs. Above `ASKED`, `--yes` or a person has to confirm it."""
     if total <= ASKED or arguments.yes:
         return True
     what = f"{total} jobs of {arguments.board}"
