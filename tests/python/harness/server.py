@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import random
 import re
@@ -374,10 +375,25 @@ class ServerExited(AssertionError):
     """The server ended while it was awaited; the text holds the end of its log."""
 
 
+def _ports() -> Iterator[int]:
+    """The ports of this process in turn, of 20000 to 29999: each process of pytest has its own share."""
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    share = range(20000 + number, 30000, processes)
+    first = random.SystemRandom().randrange(len(share))
+    return itertools.cycle([*share[first:], *share[:first]])
+
+
+_PORTS = _ports()
+
+
 def free_port() -> int:
-    """A port that nobody listens on, with its cluster bus port (+10000) free as well."""
-    for _ in range(100):
-        port = random.randint(20000, 29999)
+    """A port that nobody listens on, with its cluster bus port (+10000) free as well.
+
+    It is one that was not given for as long as possible: clients of a server that has ended, such as its
+    replica or a worker, ask for its port again and again, and would speak to the next one on it.
+    """
+    for port in itertools.islice(_PORTS, 1000):
         with contextlib.suppress(OSError), socket.socket() as first, socket.socket() as second:
             first.bind(("127.0.0.1", port))
             second.bind(("127.0.0.1", port + 10000))
