@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
@@ -16,15 +14,11 @@ from pathlib import Path
 import redis
 from clock import Steps
 from harness import Server, executable, wait_until
-from harness.server import free_port
+from harness.server import WITH_ITS_PARENT, free_port
 from links import Links
 
 ALWAYS = ["appendonly yes", "appendfsync always"]
 NAME = "chaos"
-
-
-def die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Sentinel:
@@ -47,10 +41,9 @@ class Sentinel:
         config.write_text("\n".join(lines) + "\n")
         with (Path(self.folder.name) / "log").open("wb") as log:
             self.process = subprocess.Popen(
-                [str(executable(kind)), str(config), "--sentinel"],
+                [*WITH_ITS_PARENT, str(executable(kind)), str(config), "--sentinel"],
                 stdout=log,
                 stderr=log,
-                preexec_fn=die_with_parent,
             )
 
     def primary(self) -> int | None:

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import sampling
-from harness.server import _die_with_parent, free_port
+from harness.server import WITH_ITS_PARENT, free_port
 
 import peers
 from peers import PAYLOAD, PLACE, Missing
@@ -83,7 +83,7 @@ class Peer(peers.Peer):
         command = [executable(), "-l", "127.0.0.1", "-p", str(self.port), "-z", "1000000"]
         if self.durable:
             command += ["-b", self.folder.name, "-f", "1000"]
-        self.process = subprocess.Popen(command, preexec_fn=_die_with_parent, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([*WITH_ITS_PARENT, *command], stderr=subprocess.DEVNULL)
         self.wire = None
         while self.wire is None:
             try:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from harness import Server, wait_until
 from harness.board import from_pairs, text
-from harness.server import _die_with_parent
+from harness.server import WITH_ITS_PARENT
 from playwright.sync_api import Page, expect
 
 PROGRAM = '''
@@ -68,7 +68,7 @@ class Case:
         return [sys.executable, str(self.folder / "program.py"), str(self.server.port), str(self.folder)]
 
     def work(self) -> None:
-        self.workers.append(subprocess.Popen(self.words, preexec_fn=_die_with_parent))
+        self.workers.append(subprocess.Popen([*WITH_ITS_PARENT, *self.words]))
 
     def kill_worker(self) -> None:
         self.workers[-1].kill()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
 import os
 import random
@@ -33,6 +32,8 @@ MODULE = Path(os.environ.get("JOBBOARD_MODULE", ROOT / "target" / "release" / "l
 """The module under test."""
 WRAP = os.environ.get("JOBBOARD_WRAP", "").split()
 """What every server is run under, such as valgrind with its options."""
+WITH_ITS_PARENT = ("setpriv", "--pdeathsig", "KILL")
+"""Starts a program that ends with this process; with a function for the child, Python would copy itself."""
 
 BASE_CONFIG = (
     "bind 127.0.0.1",
@@ -105,6 +106,7 @@ class Server:
         self.spoilt = False
         self.first_config: dict[str, str] | None = None
         self._log_start = 0
+        self._log_checked = 0
         self._clients: list[redis.Redis] = []
         self.start(wait=wait)
 
@@ -125,12 +127,13 @@ class Server:
             self._log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
             with self.log_file.open("ab") as log:
                 self.process = subprocess.Popen(
-                    [*WRAP, str(executable(self.kind)), str(self.config_file)],
+                    [*WITH_ITS_PARENT, *WRAP, str(executable(self.kind)), str(self.config_file)],
                     cwd=self.folder,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    preexec_fn=_die_with_parent,
+                    # SIGXFSZ stays ignored: a file that may not grow is an error of the write.
+                    restore_signals=False,
                     env={**os.environ, **self.environment},
                 )
             if not wait:
@@ -151,12 +154,12 @@ class Server:
             assert self.process is not None
             if self.process.poll() is not None:
                 raise ServerExited(f"{self.kind} ended with {self.process.returncode}\n{self.log_end()}")
-            with contextlib.suppress(OSError, redis.ConnectionError, redis.TimeoutError):
-                self.socket().close()  # cheaper than a client, as long as nobody listens
-                with self.connect() as client:
-                    client.ping()  # not while it is loading
+            with contextlib.suppress(OSError):
+                pong, about = self.ask("PING", "INFO server")
+                if not pong.startswith(b"-LOADING"):
+                    assert pong == b"+PONG", pong
                     # Another server may have taken the port meanwhile: then this one is about to end.
-                    if client.info("server")["process_id"] == self.process.pid:
+                    if b"\r\nprocess_id:%d\r\n" % self.process.pid in about:
                         return
             if time.monotonic() > deadline:
                 raise AssertionError(f"{self.kind} did not answer within {timeout} s\n{self.log_end()}")
@@ -260,6 +263,18 @@ class Server:
         """A plain TCP connection, for bytes that no client would send."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=40 * PATIENCE)
 
+    def ask(self, *commands: str) -> list[bytes]:
+        """Sends commands of plain words, without a client. Returns a text or a line for each."""
+        with self.socket() as line, line.makefile("rb") as replies:
+            line.sendall("".join(f"{command}\r\n" for command in commands).encode())
+            found = []
+            for _ in commands:
+                first = replies.readline()
+                if not first:
+                    raise ConnectionError(f"{self.kind} closed the connection")
+                found.append(replies.read(int(first[1:]) + 2) if first[:1] == b"$" else first.rstrip())
+        return found
+
     def board(self, key: str | bytes = "board", **arguments: Any) -> Board:
         """A `Board` over a client of its own (`arguments` as for `client`)."""
         return Board(self.client(**arguments), key)
@@ -314,11 +329,9 @@ class Server:
     def flush(self) -> None:
         """Back to an empty server: see `EMPTYING`. With another configuration than at first it is spoilt."""
         self.close_clients()
-        with self.connect(protocol=2) as client, client.pipeline(transaction=False) as pipe:
-            for command in EMPTYING:
-                pipe.execute_command(*command.split())
-            stats = pipe.execute()[0]
-        if self.first_config and "cmdstat_config|set" in stats and self.server_config() != self.first_config:
+        stats, *done = self.ask(*EMPTYING)
+        assert not [reply for reply in done if reply.startswith(b"-")], done
+        if self.first_config and b"cmdstat_config|set" in stats and self.server_config() != self.first_config:
             self.spoil()
 
     def server_config(self) -> dict[str, str]:
@@ -354,8 +367,12 @@ class Server:
 
     def check_log(self) -> None:
         """Fails when the process has crashed or panicked since it was started."""
-        found = CRASH.search(self.log)
+        with self.log_file.open("rb") as log:
+            log.seek(max(self._log_start, self._log_checked - 100))
+            found = CRASH.search(log.read().decode("utf-8", "replace"))
+            end = log.tell()
         assert not found, f"the server wrote {found.group()!r}\n{self.log_end()}"
+        self._log_checked = end
 
     def check_health(self) -> None:
         """Fails when the process has ended, crashed or panicked."""
@@ -399,13 +416,3 @@ def free_port() -> int:
             second.bind(("127.0.0.1", port + 10000))
             return port
     raise RuntimeError("no free port found")
-
-
-_PRCTL = ctypes.CDLL(None).prctl
-_PR_SET_PDEATHSIG = 1
-
-
-def _die_with_parent() -> None:
-    _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # A file that may not grow is an error of the write, as on a full disk.
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 from harness import SOON, Server, past, wait_until
-from harness.server import ROOT, _die_with_parent
+from harness.server import ROOT, WITH_ITS_PARENT
 from proxy import Proxy
 
 pytestmark = pytest.mark.long
@@ -55,12 +55,11 @@ class Caller:
     def __init__(self, client: str, port: int) -> None:
         words = [*words_of(client, "calls"), "--port", str(port)]
         self.process = subprocess.Popen(
-            words,
+            [*WITH_ITS_PARENT, *words],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=_die_with_parent,
         )
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -265,11 +264,10 @@ class Scenario:
         words += [] if also is None else ["--also", also]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.workers[name] = subprocess.Popen(
-                [*words_of(self.client, "work"), *map(str, words)],
+                [*WITH_ITS_PARENT, *words_of(self.client, "work"), *map(str, words)],
                 cwd=ROOT,
                 stdout=log,
                 stderr=log,
-                preexec_fn=_die_with_parent,
             )
 
     def kill(self, name: str) -> None:

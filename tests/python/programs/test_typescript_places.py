@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from harness import wait_until
 from harness.cluster import Cluster
-from harness.server import ROOT, _die_with_parent
+from harness.server import ROOT, WITH_ITS_PARENT
 from sentinels import Watched
 
 pytestmark = pytest.mark.long
@@ -45,14 +45,13 @@ def place(where: str, folder: Path) -> Iterator[Place]:
     assert PROGRAM.exists(), f"{PROGRAM} is missing: run scripts/typescript build"
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            ["node", str(PROGRAM), where],
+            [*WITH_ITS_PARENT, "node", str(PROGRAM), where],
             cwd=PACKAGE,
             env={**os.environ, "NODE_OPTIONS": "--conditions=jobboard-tests"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            preexec_fn=_die_with_parent,
         )
     try:
         yield Place(process)
