@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import jobboard
@@ -17,8 +17,9 @@ from documents import ROOT, table
 from jobboard import cli
 from jobboard.cli import build_parser
 from jobboard.mcp.framing import HEAD, as_json, framed
-from jobboard.mcp.server import ACTING, DESTROYING, READING
-from mcp import Client, StdioServerParameters, stdio_client
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 PAGE = ROOT / "docs/guides/mcp.md"
 FRAMED = re.compile(
@@ -64,6 +65,8 @@ def audit(tmp_path: Path) -> Path:
 @pytest.fixture
 def session(server, audit: Path, tmp_path: Path) -> Callable[..., None]:
     """Runs a test's part in a session of `jobboard mcp` with these words."""
+    # Long to import: not for all who collect tests.
+    from mcp import Client, StdioServerParameters, stdio_client
 
     def run(part: Callable[[Session], Awaitable[None]], *words: str, url: str | None = None) -> None:
         url = url or f"redis://127.0.0.1:{server.port}"
@@ -372,6 +375,8 @@ def test_rights_are_those_of_the_servers_user(session, jobs, server) -> None:
 
 
 def test_the_guide_has_each_tool_and_option() -> None:
+    from jobboard.mcp.server import ACTING, DESTROYING, READING
+
     guide = (ROOT / "docs/guides/mcp.md").read_text()
     for names, heading in ((READING, "Tools that look"), ([*ACTING, *DESTROYING], "Tools that act")):
         rows = re.findall(r"`(\w+)`", " ".join(row["tool"] for row in table(guide, heading)))

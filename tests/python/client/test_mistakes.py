@@ -17,6 +17,7 @@ import redis
 from jobboard import AsyncBoard, Board, NoBoard, NoModule, Worker
 from jobboard.cli import main
 from jobboard.worker import engine, outage, watchdog
+from redis._parsers import _HiredisParser, _RESP3Parser
 
 from .test_health import probe
 
@@ -426,7 +427,8 @@ def test_another_users_job_is_refused_without_a_name(jobs) -> None:
         jobs.cancel("a", by="bob")
 
 
-def test_a_web_server_is_no_server_for_boards() -> None:
+@pytest.mark.parametrize("parser", [_HiredisParser, _RESP3Parser])
+def test_a_web_server_is_no_server_for_boards(parser: type) -> None:
     with create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
@@ -437,9 +439,9 @@ def test_a_web_server_is_no_server_for_boards() -> None:
                 connection.recv(100)
 
         threading.Thread(target=answer, daemon=True).start()
-        url = f"redis://127.0.0.1:{server.getsockname()[1]}"
+        pool = redis.ConnectionPool(port=server.getsockname()[1], parser_class=parser)
         with pytest.raises(redis.InvalidResponse, match="a web server answers there, such as the console"):
-            Board("board", url).count()
+            Board("board", redis.Redis(connection_pool=pool)).count()
 
 
 @pytest.mark.parametrize("verb", ["delete", "cancel", "release", "requeue"])

@@ -234,6 +234,9 @@ NAMES = "$JOBBOARD_URL or the board's URL"
 
 SAYS = "says where the server is"
 
+HTTP_TO_HIREDIS = 'Protocol error, got "H" as reply type'
+"""What hiredis, where it is installed, says of a reply that begins with HTTP."""
+
 
 def explained(error: Exception, name: str = NAMES) -> Exception:
     """An error of redis-py's connections, with what to do in its text. `name` says where the server is."""
@@ -241,7 +244,7 @@ def explained(error: Exception, name: str = NAMES) -> Exception:
     if isinstance(error, redis.AuthenticationError):
         hint = "user and password stand in the URL: redis://user:password@host:port"
         hint += "" if name == NAMES else f" in {name}"
-    elif text.startswith("Protocol Error") and "HTTP/" in text:
+    elif text.startswith("Protocol Error") and "HTTP/" in text or text.startswith(HTTP_TO_HIREDIS):
         hint = f"a web server answers there, such as the console: {name} names the server's own port"
     elif "connecting to" in text and SAYS not in text:
         hint = f"{name} {SAYS}; `jobboard serve` starts one"

@@ -14,9 +14,9 @@ from ..arguments import encoded
 TROUBLE = (redis.ConnectionError, redis.TimeoutError, OSError)
 """No answer, or none from a server that can work: ask again later."""
 
-BROKEN = (AttributeError, ValueError)
+BROKEN = (AttributeError, TypeError, ValueError)
 """What redis-py raises when a connection goes while it is at it: its buffers are gone, or another thread has
-closed them."""
+closed them (a TypeError with hiredis)."""
 
 _AWAY = {
     "UNBLOCKED",
