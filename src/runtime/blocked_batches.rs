@@ -4,7 +4,8 @@
 //! A commit takes one turn, of bounded length. What it leaves, the timer goes on with at once.
 
 use crate::runtime::batch_queue::Batches;
-use crate::runtime::blocked_claims::{choose, with};
+use crate::runtime::blocked_claims::with;
+use crate::runtime::choosing::choose;
 use crate::runtime::claim_queue::BoardKey;
 use crate::runtime::commit::Commit;
 

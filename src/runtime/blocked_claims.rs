@@ -22,15 +22,16 @@ use crate::redis::park::{self, Chosen, Client, Handle, Parked};
 use crate::redis::strings::Key;
 use crate::replies::endings::begin;
 use crate::replies::errors::CommandError;
-use crate::replies::fitting::Room;
 use crate::replies::records::write_records;
 use crate::runtime::batch_queue::Batches;
 use crate::runtime::blocked_batches;
 use crate::runtime::board_value::OpenKey;
+use crate::runtime::choosing::{choose, InLine};
 use crate::runtime::claim_queue::{BoardKey, Wait, Waiter, Waiters};
 use crate::runtime::commit::Commit;
-use crate::runtime::connections;
-use crate::runtime::latency;
+use crate::runtime::offers::offer;
+use crate::runtime::timer;
+use crate::runtime::touched::{Touch, Touched};
 
 /// What a client was chosen for, until it gets its reply.
 struct Served {
@@ -58,8 +59,9 @@ static SERVED: MainCell<Chosen<Served>> = MainCell::new(Chosen::NONE);
 static RETURNED: MainCell<Vec<Served>> = MainCell::new(Vec::new());
 /// Clients that wait for several jobs at once, and whose time is over.
 static OVER: MainCell<Vec<u64>> = MainCell::new(Vec::new());
-/// Boards for which clients wait and that something outside a plain command has touched.
-static TOUCHED: MainCell<BTreeSet<BoardKey>> = MainCell::new(BTreeSet::new());
+/// Boards for which clients wait, that something outside a plain command has touched, or where a commit
+/// has left something to do.
+static TOUCHED: MainCell<Touched> = MainCell::new(Touched::NONE);
 
 pub(super) fn with<R>(work: impl FnOnce(&mut Waiters<Handle>) -> R) -> R {
     WAITERS.with(|waiters| {
@@ -153,8 +155,13 @@ fn tell(ctx: Ctx, served: &Served) {
 pub fn touch(place: BoardKey) {
     if with(|waiters| waiters.waits_for(&place)) {
         with(|waiters| waiters.batches(&place).map(Batches::forget));
-        TOUCHED.with(|touched| touched.insert(place));
+        look_at(place, Touch::All);
     }
+}
+
+/// Has the end of the turn look at a board.
+pub(super) fn look_at(place: BoardKey, touch: Touch) {
+    TOUCHED.with(|touched| touched.add(place, touch));
 }
 
 /// Touches every board of these databases for which clients wait.
@@ -163,7 +170,7 @@ pub fn touch_databases(dbs: &[i32]) {
     for place in &places {
         with(|waiters| waiters.batches(place).map(Batches::forget));
     }
-    TOUCHED.with(|touched| touched.extend(places));
+    places.into_iter().for_each(|place| look_at(place, Touch::All));
 }
 
 /// Returns clients that have lost all their jobs since they were chosen to their positions in line.
@@ -213,7 +220,7 @@ pub fn serve_touched(ctx: Ctx) {
     end_batches(ctx);
     if !ctx.is_primary() {
         RETURNED.with(Vec::clear);
-        return TOUCHED.with(BTreeSet::clear);
+        return TOUCHED.with(|touched| *touched = Touched::NONE);
     }
     if !ctx.may_write() {
         return;
@@ -233,8 +240,10 @@ pub fn serve_touched(ctx: Ctx) {
             RETURNED.with(|returned| returned.push(untold));
         }
     }
-    for place in TOUCHED.with(std::mem::take) {
-        with(|waiters| waiters.rejoin(&place));
+    for (place, touch) in TOUCHED.with(std::mem::take) {
+        if matches!(touch, Touch::All) {
+            with(|waiters| waiters.rejoin(&place));
+        }
         if is_broken(ctx, &place) {
             // The board gives nothing: the clients get that as an error.
             for (number, waiter) in with(|waiters| waiters.all_at(&place)) {
@@ -244,11 +253,14 @@ pub fn serve_touched(ctx: Ctx) {
         }
         let done = on_board(ctx, &place, |commit| {
             commit.settle_due()?;
-            commit.board().wake_all();
+            match &touch {
+                Touch::All => commit.board().wake_all(),
+                Touch::Queues(queues) => queues.iter().for_each(|queue| commit.board().wake_named(queue)),
+            }
             Ok(())
         });
         if !done {
-            TOUCHED.with(|touched| touched.insert(place));
+            look_at(place, touch);
         }
     }
 }
@@ -294,6 +306,12 @@ fn on_board(
     allowed
 }
 
+/// Lets a client get its reply when the turn of the event loop ends.
+pub(super) fn chosen(number: u64, waiter: Waiter<Handle>, claims: Vec<(u32, u64)>, revoked: bool) {
+    let handle = waiter.handle;
+    SERVED.with(|served| served.insert(number, handle, Served { waiter, claims, revoked }));
+}
+
 /// Gives work to the clients that wait for this board, in the order of their arrival.
 pub fn serve(commit: &mut Commit<'_>) {
     let nobody_served = SERVED.with(|served| served.is_empty());
@@ -306,9 +324,10 @@ pub fn serve(commit: &mut Commit<'_>) {
     }
     blocked_batches::notice_emptied(commit, &place);
     if commit.ctx.in_transaction() {
+        let all = commit.board().roused() | commit.board().lingered() | commit.new;
+        let queues = woken(commit.board());
         commit.board().nobody_waits();
-        TOUCHED.with(|touched| touched.insert(place));
-        return;
+        return look_at(place, if all { Touch::All } else { Touch::Queues(queues.into_iter().collect()) });
     }
     // A worker that was quiet on a deleted board is not quiet on a new one.
     if commit.board().roused() || commit.new {
@@ -324,83 +343,26 @@ pub fn serve(commit: &mut Commit<'_>) {
         recall(|served| served.waiter.place == place && served.held(board).is_empty());
     }
     commit.board().lingered();
-    let mut queues = Vec::new();
-    commit.board().woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
+    let queues = woken(commit.board());
     let batches_for = with(|waiters| waiters.has_batches()).then(|| queues.clone());
-    let first = |queue: &[u8]| with(|waiters| waiters.first_for(&place, queue));
-    // What several queues share is given to the client that came first, whichever queue it waits
-    // for.
-    let mut heads: BTreeSet<(u64, Vec<u8>)> =
-        queues.into_iter().filter_map(|queue| Some((first(&queue)?, queue))).collect();
-    while let Some((number, queue)) = heads.pop_first() {
-        // A client that has been served from another of its queues is no longer in line.
-        let chosen = first(&queue) != Some(number) || matches!(choose(commit, number), Ok(true));
-        // When nothing is left, or the board broke meanwhile, the queue is done.
-        if let Some(next) = first(&queue).filter(|_| chosen) {
-            heads.insert((next, queue));
-        }
-    }
+    let mut line = InLine { queues: queues.len(), commit, place: &place };
+    let rest = offer(queues, &mut line);
+    let rest: BTreeSet<Vec<u8>> = rest.into_iter().collect();
     if let Some(queues) = batches_for {
+        // Those who wait for several jobs at once come after all others.
+        let queues: Vec<_> = queues.into_iter().filter(|queue| !rest.contains(queue)).collect();
         blocked_batches::serve(commit, &place, &queues);
         blocked_batches::notice_emptied(commit, &place);
     }
+    if !rest.is_empty() {
+        timer::look(place.0, &place.1);
+        look_at(place, Touch::Queues(rest));
+    }
 }
 
-/// Lets a client get its reply when the turn of the event loop ends.
-fn chosen(number: u64, waiter: Waiter<Handle>, claims: Vec<(u32, u64)>, revoked: bool) {
-    let handle = waiter.handle;
-    SERVED.with(|served| served.insert(number, handle, Served { waiter, claims, revoked }));
-}
-
-/// Claims for a waiting client. Returns false when there is nothing for it.
-pub(super) fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
-    let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
-    if !park::is_permitted(commit.ctx, number, commit.key.bytes()) {
-        chosen(number, waiter, Vec::new(), true);
-        return Ok(true);
-    }
-    if commit.board().is_quiet(&waiter.wait.worker) {
-        with(|waiters| waiters.set_aside(number, waiter));
-        return Ok(true);
-    }
-    if connections::has_departed(&waiter.place, &waiter.wait.worker) {
-        // It returns to its position in a later turn, if it still waits.
-        TOUCHED.with(|touched| touched.insert(waiter.place.clone()));
-        with(|waiters| waiters.set_aside(number, waiter));
-        return Ok(true);
-    }
-    let env = commit.env;
-    let (mut claims, mut slots) = (Vec::new(), Vec::new());
-    let mut room = Room::new(&waiter.wait.shape.fields);
-    let done = waiter.wait.with_claim(|claim| {
-        let count = waiter.wait.count.min(commit.board().most_for(claim));
-        while claims.len() < count {
-            let Ok(Some(claimed)) = commit.board().claim(&env, claim, claims.len() as u64) else { break };
-            let slot = claimed.slot;
-            claims.push((slot, claimed.token));
-            // Who waits for several jobs lets the first ones wait on purpose.
-            if waiter.wait.batch.is_none() {
-                let waited = commit.board().waited_for(slot, env.now);
-                latency::with(|seen| seen.pickup.add(waited));
-            }
-            commit.apply(claimed)?;
-            if let Some(connection) = waiter.wait.session {
-                commit.bind_session(slot, connection)?;
-            }
-            slots.push(slot);
-            if count > 1 && !room.take(commit.board(), &slots) {
-                break;
-            }
-        }
-        if claims.is_empty() {
-            commit.board().wait_for_permits(claim.queues, env.now);
-        }
-        Ok(())
-    });
-    if claims.is_empty() {
-        with(|waiters| waiters.add(number, waiter));
-        return done.map(|()| false);
-    }
-    chosen(number, waiter, claims, false);
-    done.map(|()| true)
+/// The queues that have got jobs since the last call.
+fn woken(board: &mut Board) -> Vec<Vec<u8>> {
+    let mut queues = Vec::new();
+    board.woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
+    queues
 }

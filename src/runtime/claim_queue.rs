@@ -171,11 +171,14 @@ impl<H> Waiters<H> {
         self.lines.contains_key(place)
     }
 
-    /// The first client in line for a job of this queue.
-    pub fn first_for(&self, place: &BoardKey, queue: &[u8]) -> Option<u64> {
-        let line = self.lines.get(place)?;
-        let named = line.queues.get(queue).and_then(BTreeSet::first);
-        named.into_iter().chain(line.any.first()).min().copied()
+    /// The first client in line that names this queue.
+    pub fn first_naming(&self, place: &BoardKey, queue: &[u8]) -> Option<u64> {
+        self.lines.get(place)?.queues.get(queue)?.first().copied()
+    }
+
+    /// The first client in line for jobs of every queue.
+    pub fn first_for_any(&self, place: &BoardKey) -> Option<u64> {
+        self.lines.get(place)?.any.first().copied()
     }
 
     /// How many clients wait for a job of this queue.

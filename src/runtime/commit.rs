@@ -39,6 +39,8 @@ pub struct Commit<'k> {
     pub new: bool,
     /// The queues that have got work, for clients that wait without taking it.
     woken: Vec<Vec<u8>>,
+    /// How many looks at queues it has taken for clients that wait for jobs.
+    pub looked: usize,
 }
 
 /// The buffer of the last batch, to be reused.
@@ -113,7 +115,8 @@ impl<'k> Commit<'k> {
         blocked_waits::listen(&mut value.board);
         blocked_posts::listen(&mut value.board);
         publish::listen(&mut value.board, env.rules);
-        let mut commit = Commit { ctx, key, env, open, batch, unheard, telling, new, woken: Vec::new() };
+        let mut commit =
+            Commit { ctx, key, env, open, batch, unheard, telling, new, woken: Vec::new(), looked: 0 };
         let done = work(&mut commit);
         commit.finish();
         done

@@ -6,7 +6,7 @@
 //! | `commit` | ends a change: replicates its effects once, serves waiting clients, gives the timer its hint |
 //! | `timer` | looks at each board when its next time event is due |
 //! | `world` | the time, the tokens and the random bits for decisions |
-//! | `blocked_claims`, `claim_queue` | clients that wait for jobs, and who is next |
+//! | `blocked_claims`, `claim_queue`, `offers`, `choosing`, `touched` | clients that wait for jobs, who is next, what they get, and where to look |
 //! | `blocked_batches`, `batch_queue` | of these, clients that wait for several jobs at once |
 //! | `blocked_posts`, `post_queue` | posts that wait for room, and which is next |
 //! | `blocked_waits`, `wait_index` | clients that wait for something else, and what for |
@@ -27,14 +27,17 @@ pub mod blocked_claims;
 pub mod blocked_posts;
 pub mod blocked_waits;
 pub mod board_value;
+pub mod choosing;
 pub mod claim_queue;
 pub mod commit;
 pub mod connections;
 pub mod durability;
 pub mod latency;
 pub mod listeners;
+pub mod offers;
 pub mod post_queue;
 pub mod publish;
 pub mod timer;
+pub mod touched;
 pub mod wait_index;
 pub mod world;

@@ -70,6 +70,13 @@ impl Board {
         }
     }
 
+    /// Marks the queue of this name, if it has ready jobs, as one that has just got them. O(1).
+    pub fn wake_named(&mut self, name: &[u8]) {
+        if let Some(queue) = self.queues.find(name) {
+            self.wake_queue(queue);
+        }
+    }
+
     /// Marks every queue with ready jobs as one that has just got them.
     pub fn wake_all(&mut self) {
         for queue in self.local.busy.clone() {

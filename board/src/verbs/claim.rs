@@ -207,8 +207,13 @@ impl Board {
     /// How many jobs one command may take for this claim, at least one: each job costs a look at
     /// each queue, and all together should take about a millisecond. O(1).
     pub fn most_for(&self, claim: &Claim<'_>) -> usize {
+        LOOKS.checked_div(self.looks_for(claim)).map_or(usize::MAX, |most| most.max(1))
+    }
+
+    /// How many looks at queues each job of this claim takes, but for one. O(1).
+    pub fn looks_for(&self, claim: &Claim<'_>) -> usize {
         let queues = if claim.queues.is_empty() { self.busy().len() } else { claim.queues.len() };
-        LOOKS.checked_div(queues.saturating_sub(1)).map_or(usize::MAX, |most| most.max(1))
+        queues.saturating_sub(1)
     }
 
     /// Decides the next claim: the best ready job of those named queues that are neither paused nor

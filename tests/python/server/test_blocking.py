@@ -790,12 +790,12 @@ def test_a_claim_inside_a_script_answers_at_once(board):
 # Many
 
 
-def connect_many(server, count: int) -> list:
+def connect_many(server, count: int, options: str = "") -> list:
     """Plain sockets that have each sent a blocking claim; all of them wait in the server."""
     sockets = []
     for n in range(count):
         one = server.socket()
-        one.sendall(f"JOB.CLAIM board w{n} BLOCK 0 FIELDS 1 id\r\n".encode())
+        one.sendall(f"JOB.CLAIM board w{n} {options} BLOCK 0 FIELDS 1 id\r\n".encode())
         sockets.append(one)
     wait_until(lambda: blocked_clients(server) == count, timeout=60)
     return sockets
@@ -824,6 +824,22 @@ def test_a_thousand_waiters_each_get_exactly_one_job(server):
     assert blocked_clients(server) == 0
     info = board.info()
     assert (info["claimed"], info["ready"], info["workers"]) == (count, 0, count)
+    for one in sockets:
+        one.close()
+
+
+def test_many_waiters_for_many_queues_are_served_in_several_turns_in_their_order(server):
+    count, queues = 250, 101
+    board = server.board()
+    board.pause()
+    sockets = connect_many(server, count, "QUEUES 0")
+    posted = [board.post(queue=f"q{n % queues}") for n in range(count)]
+    pipe = board.client.pipeline(transaction=False)
+    pipe.execute_command("JOB.RESUME", "board")
+    pipe.execute_command("JOB.COUNT", "board", "STATE", "claimed")
+    _, at_once = pipe.execute()
+    assert 0 < at_once < count, "each looks at a hundred queues, which takes long for all"
+    assert [read_id(one) for one in sockets] == posted
     for one in sockets:
         one.close()
 

@@ -1,0 +1,118 @@
+//! Claims for the clients that wait in line for jobs.
+
+use board::Claim;
+
+use crate::redis::park;
+use crate::replies::errors::CommandError;
+use crate::replies::fitting::Room;
+use crate::runtime::blocked_claims::{chosen, look_at, with};
+use crate::runtime::claim_queue::BoardKey;
+use crate::runtime::commit::Commit;
+use crate::runtime::connections;
+use crate::runtime::latency;
+use crate::runtime::offers::{Asked, Line};
+use crate::runtime::touched::Touch;
+
+/// How many looks at queues one commit takes for waiting clients, but for those of the last one: one
+/// look less than it has queues for each that is asked, and for each job that it gets. The end of the
+/// turn does the rest.
+const LOOKS: usize = 20_000;
+/// To offer a queue again in a later turn takes no longer than this many looks: a turn takes as many for
+/// each queue, if that is more.
+const LOOKS_AGAIN: usize = 16;
+
+/// The clients in line for a board that a commit works on.
+pub struct InLine<'c, 'k> {
+    /// The commit.
+    pub commit: &'c mut Commit<'k>,
+    /// The board.
+    pub place: &'c BoardKey,
+    /// How many queues are offered.
+    pub queues: usize,
+}
+
+impl Line for InLine<'_, '_> {
+    fn first_naming(&self, queue: &[u8]) -> Option<u64> {
+        with(|waiters| waiters.first_naming(self.place, queue))
+    }
+
+    fn first_for_any(&self) -> Option<u64> {
+        with(|waiters| waiters.first_for_any(self.place))
+    }
+
+    fn gives(&mut self, queue: &[u8]) -> bool {
+        let now = self.commit.env.now;
+        let queues = [queue];
+        let gives = self.commit.board().claimable(&Claim { queues: &queues, ..Claim::default() }, now);
+        if !gives {
+            self.commit.board().wait_for_permits(&queues, now);
+        }
+        gives
+    }
+
+    fn ask(&mut self, client: u64) -> Asked {
+        if self.commit.looked >= LOOKS.max(LOOKS_AGAIN * self.queues) {
+            return Asked::Enough;
+        }
+        match choose(self.commit, client) {
+            Ok(true) => Asked::Left,
+            _ => Asked::Nothing,
+        }
+    }
+}
+
+/// Claims for a waiting client. Returns false when there is nothing for it.
+pub(super) fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, CommandError> {
+    let Some(waiter) = with(|waiters| waiters.remove(number)) else { return Ok(true) };
+    if !park::is_permitted(commit.ctx, number, commit.key.bytes()) {
+        chosen(number, waiter, Vec::new(), true);
+        return Ok(true);
+    }
+    if commit.board().is_quiet(&waiter.wait.worker) {
+        with(|waiters| waiters.set_aside(number, waiter));
+        return Ok(true);
+    }
+    if connections::has_departed(&waiter.place, &waiter.wait.worker) {
+        // It returns to its position in a later turn, if it still waits.
+        look_at(waiter.place.clone(), Touch::All);
+        with(|waiters| waiters.set_aside(number, waiter));
+        return Ok(true);
+    }
+    let env = commit.env;
+    let (mut claims, mut slots) = (Vec::new(), Vec::new());
+    let mut room = Room::new(&waiter.wait.shape.fields);
+    let done = waiter.wait.with_claim(|claim| {
+        let count = waiter.wait.count.min(commit.board().most_for(claim));
+        let looks = commit.board().looks_for(claim);
+        commit.looked += looks;
+        while claims.len() < count {
+            let Ok(Some(claimed)) = commit.board().claim(&env, claim, claims.len() as u64) else { break };
+            let slot = claimed.slot;
+            claims.push((slot, claimed.token));
+            commit.looked += looks;
+            // Who waits for several jobs lets the first ones wait on purpose.
+            if waiter.wait.batch.is_none() {
+                let waited = commit.board().waited_for(slot, env.now);
+                latency::with(|seen| seen.pickup.add(waited));
+            }
+            commit.apply(claimed)?;
+            if let Some(connection) = waiter.wait.session {
+                commit.bind_session(slot, connection)?;
+            }
+            slots.push(slot);
+            if count > 1 && !room.take(commit.board(), &slots) {
+                break;
+            }
+        }
+        if claims.is_empty() {
+            commit.board().wait_for_permits(claim.queues, env.now);
+        }
+        Ok(())
+    });
+    if claims.is_empty() {
+        with(|waiters| waiters.add(number, waiter));
+        return done.map(|()| false);
+    }
+    chosen(number, waiter, claims, false);
+    done.map(|()| true)
+}
