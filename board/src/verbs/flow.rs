@@ -19,6 +19,10 @@ use crate::verbs::adopt::Adopted;
 use crate::verbs::depend::After;
 use crate::verbs::post::{Exists, Post};
 
+/// The most nodes, and what these wait for, that the search for jobs which would wait for each other looks
+/// at, for all parents together: some tens of milliseconds.
+const LOOKS_MOST: usize = 100_000;
+
 /// A job to post, with a name by which others in its flow refer to it.
 #[derive(Debug, Clone, Default)]
 pub struct Node<'a> {
@@ -187,6 +191,11 @@ impl Board {
             }
         }
         order(&awaited).map_err(|at| Refusal::Cycle.in_node(label(nodes, at)))?;
+        if flow.awaited.iter().flatten().all(Option::is_some) {
+            // No node waits for a job of the board.
+            return Ok(());
+        }
+        let mut looks = 0;
         // What new children of such jobs of the board wait for, by way of other nodes too.
         let mut ways: BTreeMap<u32, Way> = BTreeMap::new();
         for (at, node) in nodes.iter().enumerate() {
@@ -200,6 +209,10 @@ impl Board {
                     continue;
                 }
                 let list = awaited.get(at).map_or(&[][..], |list| list);
+                looks += 1 + list.len();
+                if looks > LOOKS_MOST {
+                    return Err(Refusal::Limit("dependency chain").in_node(label(nodes, way.child)));
+                }
                 let after = nodes.get(at).and_then(|node| node.post.after.as_ref());
                 let jobs = after.map_or(&[][..], |after| &after.jobs);
                 let foreign = list.iter().zip(jobs).filter(|(node, _)| node.is_none());

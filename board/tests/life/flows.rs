@@ -171,3 +171,37 @@ fn generations_of_a_flow_add_to_those_above_it() {
     w.comes(&chain(31));
     assert_eq!(w.job("n0").parent().unwrap().to_vec(), b"below");
 }
+
+#[test]
+fn a_flow_for_many_waiting_parents_looks_at_a_bounded_number_of_nodes() {
+    const MANY: usize = 400;
+    let named =
+        |letter: char| -> Vec<&'static str> { (0..MANY).map(|n| &*format!("{letter}{n}").leak()).collect() };
+    let (parents, old, chain, new) = (named('p'), named('o'), named('c'), named('n'));
+    let mut w = World::default();
+    w.put("before");
+    for (parent, child) in parents.iter().zip(&old) {
+        let mut waits = after(parent, &[], OnFailure::Hold);
+        waits.post.after = Some(After { children: Some(OnFailure::Hold), ..After::default() });
+        w.comes(&[waits, part(child, parent)]);
+    }
+    // Each new child waits for the end of one chain, which begins with what `first` waits for.
+    let flow = |first: &[&'static str], children: usize| {
+        let mut nodes = vec![after(chain[0], first, OnFailure::Hold)];
+        nodes.extend((1..300).map(|n| after(chain[n], &[chain[n - 1]], OnFailure::Hold)));
+        nodes.extend((0..children).map(|n| {
+            let mut node = after(new[n], &[chain[299]], OnFailure::Hold);
+            node.post.parent = Some(parents[n].as_bytes());
+            node
+        }));
+        nodes
+    };
+    w.pass(0);
+    w.fails_whole(&flow(&["before"], MANY), "LIMIT dependency chain in node 'n166'");
+    w.comes(&flow(&[], MANY));
+    let mut again = flow(&["before"], 166);
+    for node in &mut again {
+        node.post.id = None;
+    }
+    w.comes(&again);
+}
