@@ -117,6 +117,9 @@ const TEXT_LOOKS: usize = 4;
 /// Bytes of text that are searched in less than the time of a look at a job.
 const LOOK_BYTES: usize = 512;
 
+/// Fields or tags that are compared in about the time of two looks at a job.
+const LOOK_COMPARES: usize = 16;
+
 /// Conditions: those of one kind are alternatives, one of each kind must hold, and none of the
 /// excluding ones may hold.
 #[derive(Debug, Clone, Default)]
@@ -203,7 +206,8 @@ impl<'a> Filters<'a> {
     }
 
     /// How many looks a job counts for: [`TEXT_LOOKS`] for each text that is sought, at least one,
-    /// and more for long texts that are searched. O(filters).
+    /// and more for long texts that are searched, and for many fields or tags that are compared.
+    /// O(filters).
     pub(crate) fn looks(&self, record: &Record<'_>) -> usize {
         let (sought, bytes) = self
             .any
@@ -213,7 +217,17 @@ impl<'a> Filters<'a> {
             .fold((0, 0), |(sought, bytes): (usize, usize), f| {
                 (sought + 1, bytes + f.searches(record).len())
             });
-        (sought * TEXT_LOOKS).max(1) + bytes / LOOK_BYTES
+        (sought * TEXT_LOOKS).max(1) + bytes / LOOK_BYTES + self.compares(record) / LOOK_COMPARES
+    }
+
+    /// How many fields and tags of a job are compared.
+    fn compares(&self, record: &Record<'_>) -> usize {
+        let compared = self.any.iter().chain(&self.none).map(|filter| match filter {
+            Filter::Meta(..) => record.meta().len(),
+            Filter::Tag(_) => record.tags().len(),
+            _ => 0,
+        });
+        compared.sum()
     }
 
     /// The names of one kind that the filters ask for, each once.

@@ -352,3 +352,28 @@ fn a_text_that_is_searched_counts_as_looks() {
     let (found, next) = w.board.list(&Page { filters, count: 10, ..Page::default() });
     assert!(found.is_empty() && next.is_some());
 }
+
+#[test]
+fn fields_and_tags_that_are_compared_count_as_looks() {
+    let mut w = World::default();
+    let many: Vec<Vec<u8>> = (0..64).map(|n: u8| vec![b'a' + n / 26, b'a' + n % 26]).collect();
+    for n in 0..50 {
+        w.put_with(&n.to_string(), |p| {
+            p.meta = many.iter().map(|field| (&**field, &b"v"[..])).collect();
+            p.tags = Some(many.iter().map(|tag| &**tag).collect());
+        });
+    }
+    let values: Vec<String> = (0..99).map(|n| n.to_string()).collect();
+    let fields = Filters::new(values.iter().map(|value| Filter::Meta(b"cl", value.as_bytes())), []);
+    let tags = Filters::new([], values.iter().map(|tag| Filter::Tag(tag.as_bytes())));
+    // 99 times 64, and one for each job.
+    for filters in [fields, tags] {
+        assert_eq!(w.board.count_jobs(&filters, 50 * (1 + 99 * 64 / 16) - 1), None);
+        assert!(w.board.count_jobs(&filters, 50 * (1 + 99 * 64 / 16)).is_some());
+        let (_, next) = w.board.list(&Page { filters, count: 2_000, ..Page::default() });
+        assert_eq!(next, None, "a call takes ten looks for each job that it may return");
+    }
+    let filters = Filters::new(values.iter().map(|value| Filter::Meta(b"cl", value.as_bytes())), []);
+    let (found, next) = w.board.list(&Page { filters, count: 10, ..Page::default() });
+    assert!(found.is_empty() && next.is_some());
+}
