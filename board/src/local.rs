@@ -1,8 +1,7 @@
 //! What one copy of a board knows by itself: it is in no snapshot and no digest, and no effect
 //! depends on it.
 
-use std::collections::BTreeSet;
-
+use crate::dispatch::permit_waits::PermitWaits;
 use crate::events::Events;
 use crate::places::next_event::NextEvent;
 use crate::quotas::room::Freed;
@@ -30,8 +29,8 @@ pub(crate) struct Local {
     pub emptied: Vec<Vec<u8>>,
     /// When the last effect was applied, Unix ms.
     pub moment: i64,
-    /// Queues that lack permits and for which clients wait, by when the permits are there.
-    pub waiting_for_permits: BTreeSet<(i64, u32)>,
+    /// Queues that lack permits and for which clients wait.
+    pub waiting_for_permits: PermitWaits,
     /// When a client that waits for a batch has lingered long enough.
     pub linger_end: NextEvent,
     /// Whether that time has come since [`Board::woken`](crate::Board::woken).

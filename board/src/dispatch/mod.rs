@@ -7,6 +7,7 @@
 //! | `concurrency` | how many jobs may run at once | every claim checks it |
 //! | `limits` | shared limits, which queues and groups name | a running job counts wherever its limits are named |
 //! | `buckets`, `rates` | how fast jobs may be claimed | whole numbers, nothing rounded |
+//! | `permit_waits` | when to look at queues that lack permits | a queue has at most one time |
 //! | `costs` | what a claim takes of them, and what is settled when its cost is known | a report that comes twice changes nothing |
 //! | `pauses` | what is paused | a paused queue, group or limit knows until when |
 //!
@@ -21,6 +22,7 @@ pub(crate) mod items;
 pub(crate) mod limits;
 pub(crate) mod lists;
 pub(crate) mod pauses;
+pub(crate) mod permit_waits;
 pub(crate) mod rates;
 pub(crate) mod rounds;
 

@@ -191,7 +191,7 @@ impl Board {
             let Some(lane) = self.queues.get(queue) else { continue };
             let Some(at) = self.opens_at(lane) else { continue };
             if at > now && at < NEVER {
-                self.local.waiting_for_permits.insert((at, queue));
+                self.local.waiting_for_permits.add(queue, at);
                 self.wake_at(at);
             }
         }
@@ -199,10 +199,8 @@ impl Board {
 
     /// Wakes the queues that lacked permits until now. O(log n) for each.
     pub(crate) fn wake_with_permits(&mut self, now: i64) {
-        while self.local.waiting_for_permits.first().is_some_and(|(at, _)| *at <= now) {
-            if let Some((_, queue)) = self.local.waiting_for_permits.pop_first() {
-                self.wake_queue(queue);
-            }
+        while let Some(queue) = self.local.waiting_for_permits.pop(now) {
+            self.wake_queue(queue);
         }
     }
 

@@ -79,7 +79,7 @@ impl Board {
         let departs = self.workers.registrations.next_end().map_or(NEVER, |(end, _)| (*end).max(env.hold));
         let soonest = soonest.min(self.schedules.soonest()).min(self.quotas.keys.soonest()).min(departs);
         let rest = self.dispatch.rests.first().map_or(NEVER, |(until, ..)| *until);
-        let permits_at = self.local.waiting_for_permits.first().map_or(NEVER, |(at, _)| *at);
+        let permits_at = self.local.waiting_for_permits.next_at().unwrap_or(NEVER);
         let soonest = soonest.min(rest).min(permits_at).min(self.local.linger_end.0);
         let at_once = self.dispatch.pauses.next_release().is_some()
             || self.workers.registrations.next_departure().is_some()
