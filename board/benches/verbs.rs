@@ -1,7 +1,8 @@
 //! What the verbs cost: decide, write the effect down, apply. Run with
-//! `cargo bench -p board --bench verbs -- [chosen] [uncounted] [groups] [jobs waiting]...`; memory
-//! is what the process grew by. `uncounted` keeps no statistics; with `groups` the jobs are of a
-//! thousand groups that take turns.
+//! `cargo bench -p board --bench verbs -- [chosen] [uncounted] [groups|queues] [jobs waiting]...`;
+//! memory is what the process grew by. `uncounted` keeps no statistics; with `groups` the jobs are of
+//! a thousand groups that take turns; with `queues` each job waits in a queue of its own, and claims
+//! name none.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::hint::black_box;
@@ -21,12 +22,14 @@ struct Site {
     n: u64,
     sent: usize,
     grouped: bool,
+    /// In how many queues the jobs are; 0: all in one, which claims name.
+    queues: u64,
 }
 
 impl Site {
     fn new() -> Site {
         let (board, batch, rules) = (Board::default(), Batch::default(), Rules::default());
-        Site { board, batch, rules, now: 1_700_000_000_000, n: 0, sent: 0, grouped: false }
+        Site { board, batch, rules, now: 1_700_000_000_000, n: 0, sent: 0, grouped: false, queues: 0 }
     }
 
     fn act<'e>(&mut self, effect: impl Into<Effect<'e>>) {
@@ -54,7 +57,9 @@ impl Site {
         };
         let group = self.grouped.then(|| format!("tenant-{}", self.n % GROUPS));
         let group = group.as_deref().map(str::as_bytes);
-        let post = Post { id, payload: &PAYLOAD, group, ..Post::default() };
+        let queue = self.n.checked_rem(self.queues).map(|n| format!("queue-{n}"));
+        let queue = queue.as_deref().map(str::as_bytes);
+        let post = Post { id, payload: &PAYLOAD, group, queue, ..Post::default() };
         match self.board.post(&env, &post, 0) {
             Ok(PostAnswer::Do(posted)) => self.act(posted),
             _ => panic!("a post is taken"),
@@ -74,7 +79,8 @@ impl Site {
             rotation: 0,
             rules: &rules,
         };
-        let claim = Claim { worker, queues: &[DEFAULT_QUEUE], ..Claim::default() };
+        let queues = if self.queues > 0 { &[][..] } else { &[DEFAULT_QUEUE] };
+        let claim = Claim { worker, queues, ..Claim::default() };
         let claimed = self.board.claim(&env, &claim, 0).ok().flatten().expect("there is work");
         let got = (claimed.slot, claimed.token);
         self.act(claimed);
@@ -163,8 +169,9 @@ fn resident() -> f64 {
     statm.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
 }
 
-fn run(waiting: u64, named: bool, counted: bool, grouped: bool) {
-    let mut site = Site { grouped, ..Site::new() };
+fn run(waiting: u64, named: bool, counted: bool, grouped: bool, spread: bool) {
+    let queues = if spread { waiting } else { 0 };
+    let mut site = Site { grouped, queues, ..Site::new() };
     if !counted {
         site.act(Configured { scope: Scope::Board, setting: Setting::StatsDays, value: Some(0) });
     }
@@ -192,6 +199,7 @@ fn run(waiting: u64, named: bool, counted: bool, grouped: bool) {
         laps[laps.len() / 2]
     });
     let kind = match (named, counted, grouped) {
+        _ if spread => "queues",
         (_, _, true) => "groups",
         (true, true, _) => "chosen ids",
         (false, true, _) => "made ids",
@@ -235,6 +243,7 @@ fn main() {
     let sizes = if sizes.is_empty() { vec![1_000, 1_000_000] } else { sizes };
     // Memory is told right only for the first size, and one kind of ids, of a process.
     let said = |word: &str| words.iter().any(|w| w == word);
-    let (chosen, counted, groups) = (said("chosen"), !said("uncounted"), said("groups"));
-    sizes.into_iter().for_each(|waiting| run(waiting, chosen, counted, groups));
+    let (chosen, counted, groups, queues) =
+        (said("chosen"), !said("uncounted"), said("groups"), said("queues"));
+    sizes.into_iter().for_each(|waiting| run(waiting, chosen, counted, groups, queues));
 }

@@ -339,10 +339,12 @@ impl Board {
             }
         }
         for (number, _, queue) in self.queues.iter() {
-            if self.busy().contains(&number) == queue.is_idle() {
+            let at = queue.local.busy_at.and_then(|at| self.busy().get(at as usize));
+            if (at == Some(&number)) == queue.is_idle() {
                 return Err("a queue is busy without ready jobs, or the reverse".into());
             }
         }
+        self.check_candidates()?;
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What one copy of a board knows by itself: it is in no snapshot and no digest, and no effect
 //! depends on it.
 
+use crate::dispatch::best_queue::BestQueue;
 use crate::dispatch::permit_waits::PermitWaits;
 use crate::events::Events;
 use crate::places::next_event::NextEvent;
@@ -22,8 +23,12 @@ pub(crate) struct Local {
     pub last_class: u32,
     /// The queues that have ready jobs.
     pub busy: Vec<u32>,
+    /// The jobs that these queues would give next, while there are many.
+    pub best_queue: BestQueue,
     /// The queues that have got ready jobs since [`Board::woken`](crate::Board::woken).
     pub woken: Vec<u32>,
+    /// Whether no client waits for work, so that nobody asks for what would be in `woken`.
+    pub unattended: bool,
     /// The queues that have no ready job any more, since [`Board::emptied`](crate::Board::emptied),
     /// while a client lingered.
     pub emptied: Vec<Vec<u8>>,
@@ -63,7 +68,11 @@ impl Local {
     pub fn bytes(&self) -> usize {
         let queues = allotted(self.busy.capacity() * 4) + allotted(self.woken.capacity() * 4);
         let late = self.lateness.iter().map(|late| allotted(std::mem::size_of_val(&**late)));
-        queues + late.sum::<usize>() + self.events.bytes() + self.sessions.allocated()
+        queues
+            + self.best_queue.bytes()
+            + late.sum::<usize>()
+            + self.events.bytes()
+            + self.sessions.allocated()
     }
 }
 

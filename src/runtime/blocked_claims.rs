@@ -25,6 +25,7 @@ use crate::replies::errors::CommandError;
 use crate::replies::records::write_records;
 use crate::runtime::batch_queue::Batches;
 use crate::runtime::blocked_batches;
+use crate::runtime::blocked_waits;
 use crate::runtime::board_value::OpenKey;
 use crate::runtime::choosing::{choose, InLine};
 use crate::runtime::claim_queue::{BoardKey, Wait, Waiter, Waiters};
@@ -316,11 +317,11 @@ pub(super) fn chosen(number: u64, waiter: Waiter<Handle>, claims: Vec<(u32, u64)
 pub fn serve(commit: &mut Commit<'_>) {
     let nobody_served = SERVED.with(|served| served.is_empty());
     if nobody_served && !ANY.load(Relaxed) {
-        return commit.board().nobody_waits();
+        return leave(commit.board());
     }
     let place = (commit.ctx.db(), commit.key.bytes().to_vec());
     if nobody_served && !with(|waiters| waiters.waits_for(&place)) {
-        return commit.board().nobody_waits();
+        return leave(commit.board());
     }
     blocked_batches::notice_emptied(commit, &place);
     if commit.ctx.in_transaction() {
@@ -357,6 +358,14 @@ pub fn serve(commit: &mut Commit<'_>) {
     if !rest.is_empty() {
         timer::look(place.0, &place.1);
         look_at(place, Touch::Queues(rest));
+    }
+}
+
+/// No client waits for a claim on this board.
+fn leave(board: &mut Board) {
+    match blocked_waits::anybody_waits() {
+        true => board.nobody_waits(),
+        false => board.leave_unattended(),
     }
 }
 

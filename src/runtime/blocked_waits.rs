@@ -53,7 +53,8 @@ pub fn waiting() -> usize {
     with(|watchers| watchers.len())
 }
 
-fn anybody_waits() -> bool {
+/// Whether any client waits without taking work.
+pub fn anybody_waits() -> bool {
     ANY.load(Relaxed)
 }
 

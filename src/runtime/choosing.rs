@@ -13,10 +13,12 @@ use crate::runtime::latency;
 use crate::runtime::offers::{Asked, Line};
 use crate::runtime::touched::Touch;
 
-/// How many looks at queues one commit takes for waiting clients, but for those of the last one: one
-/// look less than it has queues for each that is asked, and for each job that it gets. The end of the
-/// turn does the rest.
+/// How many looks at queues one commit takes for waiting clients, but for those of the last one. The
+/// end of the turn does the rest.
 const LOOKS: usize = 20_000;
+/// To ask a client, or to give it a job, takes as long as this many looks, beside those at the queues
+/// that it names.
+const CLIENT_LOOKS: usize = 16;
 /// To offer a queue again in a later turn takes no longer than this many looks: a turn takes as many for
 /// each queue, if that is more.
 const LOOKS_AGAIN: usize = 16;
@@ -83,7 +85,7 @@ pub(super) fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, Comma
     let mut room = Room::new(&waiter.wait.shape.fields);
     let done = waiter.wait.with_claim(|claim| {
         let count = waiter.wait.count.min(commit.board().most_for(claim));
-        let looks = commit.board().looks_for(claim);
+        let looks = CLIENT_LOOKS + commit.board().looks_for(claim);
         commit.looked += looks;
         while claims.len() < count {
             let Ok(Some(claimed)) = commit.board().claim(&env, claim, claims.len() as u64) else { break };

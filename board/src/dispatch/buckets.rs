@@ -106,6 +106,12 @@ impl Bucket {
     }
 }
 
+/// Whether a take now would be earlier than the last: then the clock went back, and the permits may
+/// be there earlier than before.
+pub(crate) fn goes_back(bucket: &Option<Bucket>, now: i64) -> bool {
+    bucket.as_ref().is_some_and(|bucket| now < bucket.at)
+}
+
 /// When a job of this cost may take its permits, Unix ms: a time in the past if it may now. A
 /// missing bucket is full.
 pub(crate) fn ready_at(bucket: &Option<Bucket>, refill: &Refill, cost: i64) -> i64 {

@@ -95,7 +95,7 @@ impl Board {
 
     /// Settles what a claim has cost: `before` is what the buckets have counted so far, of which a claim
     /// took at most a burst of each when it is an `estimate`. O(k), and O(queues with ready jobs)
-    /// when the board gets permits back.
+    /// when the board gets permits back and a client waits for work.
     pub(crate) fn settle_costs(
         &mut self,
         slot: u32,
@@ -111,15 +111,17 @@ impl Board {
         let plain = |refill: &Refill| more(refill, before.plain, after.plain);
         if let Some(refill) = self.dispatch.rate.refill {
             settle(&mut self.dispatch.rate.bucket, &refill, plain(&refill), now);
+            self.board_rate_changed();
             if plain(&refill) < 0 {
-                self.wake_all();
+                self.wake_shared(|board| board.busy().to_vec());
             }
         }
         let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
         if let Some(refill) = lane.seldom.refill {
             settle(&mut lane.seldom.bucket, &refill, plain(&refill), now);
-            if plain(&refill) < 0 {
-                self.wake_queue(queue);
+            match plain(&refill) < 0 {
+                true => self.wake_queue(queue),
+                false => self.review_candidates(queue),
             }
         }
         if let Some(at) = group {
@@ -138,7 +140,10 @@ impl Board {
             settle(&mut limit.bucket, &refill, more, now);
             match more < 0 {
                 true => self.wake_limited(number),
-                false => self.reseat_limited(number),
+                false => {
+                    self.limit_opened(number);
+                    self.reseat_limited(number);
+                }
             }
         }
         Ok(())

@@ -21,7 +21,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
-use crate::dispatch::buckets::{debt, ready_at, take, Bucket, Refill};
+use crate::dispatch::buckets::{debt, goes_back, ready_at, take, Bucket, Refill};
 use crate::dispatch::costs::Price;
 use crate::error::Refusal;
 use crate::job::{Job, State};
@@ -263,7 +263,11 @@ impl Board {
         for (number, cost) in costs {
             let Some(limit) = self.dispatch.limits.get_mut(*number) else { continue };
             if let Some(refill) = limit.refill {
+                let back = goes_back(&limit.bucket, now);
                 take(&mut limit.bucket, &refill, *cost, now);
+                if back {
+                    self.limit_opened(*number);
+                }
                 self.reseat_limited(*number);
             }
         }
@@ -276,8 +280,9 @@ impl Board {
         limits.find(|limit| limit.paused > now)
     }
 
-    /// Looks again at the groups that name this limit themselves.
+    /// A limit may have opened or closed: looks again at the groups that name it themselves.
     pub(crate) fn reseat_limited(&mut self, number: u32) {
+        self.limit_closed(number);
         let groups = self.dispatch.limits.get(number).map(|limit| &limit.groups);
         let groups: Vec<(ByteString, u32)> = groups.into_iter().flatten().cloned().collect();
         for (name, at) in groups {
@@ -289,11 +294,12 @@ impl Board {
 
     /// Frees what this limit kept back.
     pub(crate) fn wake_limited(&mut self, number: u32) {
+        self.limit_opened(number);
         self.reseat_limited(number);
-        let queues = self.dispatch.limits.get(number).map(|limit| limit.queues.keys().copied());
-        for queue in queues.into_iter().flatten().collect::<Vec<_>>() {
-            self.wake_queue(queue);
-        }
+        self.wake_shared(|board| {
+            let queues = board.dispatch.limits.get(number).map(|limit| limit.queues.keys().copied());
+            queues.into_iter().flatten().collect()
+        });
     }
 
     /// Refuses that a job of this queue and group runs while a shared limit is full.

@@ -9,11 +9,14 @@
 //! | `buckets`, `rates` | how fast jobs may be claimed | whole numbers, nothing rounded |
 //! | `permit_waits` | when to look at queues that lack permits | a queue has at most one time |
 //! | `costs` | what a claim takes of them, and what is settled when its cost is known | a report that comes twice changes nothing |
+//! | `candidates`, `best_queue` | which queue has the best job, where many have some | no job is claimed before its entry says |
 //! | `pauses` | what is paused | a paused queue, group or limit knows until when |
 //!
 //! Uses `job` and `structures`.
 
+pub(crate) mod best_queue;
 pub(crate) mod buckets;
+pub(crate) mod candidates;
 pub(crate) mod concurrency;
 pub(crate) mod costs;
 pub(crate) mod fair;

@@ -136,6 +136,7 @@ impl Board {
             self.tidy_group(queue, at);
         } else {
             self.queues.get_mut(queue).ok_or(ApplyError)?.paused = until.unwrap_or(0);
+            self.review_candidates(queue);
         }
         match (before, until) {
             (false, Some(_)) => self.queues.hold(queue),

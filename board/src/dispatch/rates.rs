@@ -7,7 +7,7 @@
 //! claim nothing.
 
 use crate::board::Board;
-use crate::dispatch::buckets::{ready_at, take};
+use crate::dispatch::buckets::{goes_back, ready_at, take};
 use crate::dispatch::costs::Price;
 use crate::dispatch::fair::PLAIN;
 use crate::effect::{ApplyError, Effect, Validate};
@@ -85,7 +85,11 @@ impl Board {
         let price = Price::of_job(job);
         let (cost, named) = (price.plain, self.named_costs(queue, group, price));
         if let Some(refill) = self.dispatch.rate.refill {
+            let back = goes_back(&self.dispatch.rate.bucket, now);
             take(&mut self.dispatch.rate.bucket, &refill, cost, now);
+            if back {
+                self.board_rate_changed();
+            }
         }
         let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
         if let Some(refill) = lane.seldom.refill {
@@ -181,8 +185,17 @@ impl Board {
     }
 
     /// A client waits for a job of these queues, or of every queue when none is named: schedules
-    /// its wake-up for when the missing permits are there. O(queues named).
+    /// its wake-up for when the missing permits are there. O(queues named), or O(log queues) when
+    /// none is named.
     pub fn wait_for_permits(&mut self, queues: &[&[u8]], now: i64) {
+        self.local.unattended = false;
+        if let Some(next) = queues.is_empty().then(|| self.next_opening(now)).flatten() {
+            if let Some((at, queue)) = next {
+                self.local.waiting_for_permits.insert((at, queue));
+                self.wake_at(at);
+            }
+            return;
+        }
         let queues: Vec<u32> = match queues.is_empty() {
             true => self.busy().to_vec(),
             false => queues.iter().filter_map(|name| self.queues.find(*name)).collect(),

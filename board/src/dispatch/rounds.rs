@@ -103,8 +103,9 @@ impl Board {
         self.weigh_rest(queue, at);
         let Some(lane) = self.queues.get_mut(queue) else { return };
         let Some(fair) = lane.fair.as_deref_mut() else { return };
-        if fair.reseat(at, &lane.ready, &self.store.jobs, &mut self.dispatch.turns) {
-            self.mark_busy(queue);
+        match fair.reseat(at, &lane.ready, &self.store.jobs, &mut self.dispatch.turns) {
+            true => self.mark_busy(queue),
+            false => self.review_candidates(queue),
         }
     }
 

@@ -154,6 +154,8 @@ impl Board {
                 } else if !self.local.waiting_for_permits.is_empty() {
                     // The next job may cost less than the one for whose permits a client waits.
                     self.mark_busy(queue);
+                } else {
+                    self.review_candidates(queue);
                 }
                 stood && expires
             }

@@ -19,13 +19,20 @@ impl Board {
         if lane.local.busy_at.is_none() {
             lane.local.busy_at = Some(self.local.busy.len() as u32);
             self.local.busy.push(queue);
+            self.count_candidates();
         }
-        if !lane.local.woken {
-            lane.local.woken = true;
-            self.local.woken.push(queue);
-        }
+        self.review_candidates(queue);
+        self.mark_woken(queue);
     }
 
+    /// Marks a queue with ready jobs as one that may give one again.
+    fn mark_woken(&mut self, queue: u32) {
+        let Some(lane) = self.queues.get_mut(queue).filter(|lane| !lane.local.woken) else { return };
+        lane.local.woken = true;
+        self.local.woken.push(queue);
+    }
+
+    /// A queue has no ready job any more.
     pub(crate) fn idle_queue(&mut self, queue: u32) {
         let Some(at) = self.queues.get_mut(queue).and_then(|q| q.local.busy_at.take()) else { return };
         if self.local.linger_end.0 < NEVER && self.local.emptied.len() < EMPTIED_MOST {
@@ -41,6 +48,8 @@ impl Board {
                 lane.local.busy_at = Some(at);
             }
         }
+        self.review_candidates(queue);
+        self.count_candidates();
     }
 
     /// Calls `each` with the number of each queue that has got ready jobs since the last call.
@@ -77,14 +86,36 @@ impl Board {
         }
     }
 
-    /// Marks every queue with ready jobs as one that has just got them.
-    pub fn wake_all(&mut self) {
-        for queue in self.local.busy.clone() {
-            self.mark_busy(queue);
+    /// Marks queues that have waited for something that they share. O(queues), and O(1) while no
+    /// client waits for work.
+    pub(crate) fn wake_shared(&mut self, queues: impl FnOnce(&Board) -> Vec<u32>) {
+        if self.local.unattended {
+            return;
+        }
+        for queue in queues(self) {
+            self.local.best_queue.look();
+            if self.queues.get(queue).is_some_and(|lane| !lane.is_idle()) {
+                self.mark_woken(queue);
+            }
         }
     }
 
-    /// Drops these marks: no client waits for work.
+    /// Marks every queue with ready jobs as one that has just got them: clients may wait.
+    pub fn wake_all(&mut self) {
+        self.local.unattended = false;
+        for queue in self.local.busy.clone() {
+            self.mark_woken(queue);
+        }
+    }
+
+    /// The same as [`Board::nobody_waits`], and no marks for what queues share are needed until a
+    /// client does wait: see [`Board::wait_for_permits`].
+    pub fn leave_unattended(&mut self) {
+        self.nobody_waits();
+        self.local.unattended = true;
+    }
+
+    /// Drops these marks: no client waits for a claim.
     pub fn nobody_waits(&mut self) {
         self.local.roused = false;
         self.local.lingered = false;

@@ -100,6 +100,7 @@ impl Board {
             let worker = self.workers.names.get_mut(number).ok_or(SnapshotError("worker"))?;
             (worker.claims, worker.local.seen) = (claims, seen);
         }
+        let busy: Vec<u32> = lanes.iter().map(|(number, ..)| *number).collect();
         for (number, line, all, groups) in lanes {
             let queue = self.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
             queue.ready = line;
@@ -110,10 +111,10 @@ impl Board {
                     (group.ready, group.again) = line;
                 }
             }
-            self.mark_busy(number);
         }
         self.load_rounds();
         self.count_all();
+        busy.into_iter().for_each(|queue| self.mark_busy(queue));
         self.index_all_labels()?;
         self.wake_at(0);
         Ok(())

@@ -142,7 +142,8 @@ impl Board {
     }
 
     /// The job that a queue gives now, if it gives one. O(log groups).
-    fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
+    pub(crate) fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
+        self.local.best_queue.look();
         let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
         let slot = self.next_of(lane, now)?;
         let job = self.store.jobs.get(slot)?;
@@ -158,7 +159,8 @@ impl Board {
             return None;
         }
         if claim.queues.is_empty() {
-            return self.best(self.busy().iter().copied(), now);
+            let best = self.best_candidate(now);
+            return best.unwrap_or_else(|| self.best(self.busy().iter().copied(), now));
         }
         let mut named = claim.queues.iter().filter_map(|q| self.queues.find(*q));
         let head = |queue| self.head(queue, now).map(|(_, slot)| slot);
@@ -173,15 +175,14 @@ impl Board {
         }
     }
 
-    /// Whether there is a job for this claim. O(queues named), or O(queues with ready jobs) when
-    /// none is named.
+    /// Whether there is a job for this claim. O(queues named), or O(log queues) when none is named.
     pub fn claimable(&self, claim: &Claim<'_>, now: i64) -> bool {
         self.pick(claim, 0, now).is_some()
     }
 
     /// How many ready jobs these queues have for claims, at most `most`; no queue stands for every
     /// queue. Of a queue that gives none now, none count, and no more than its `concurrency` leaves
-    /// room for. O(queues named), or O(queues with ready jobs) when none is named.
+    /// room for. O(queues named), or O(most log queues) when none is named.
     pub fn claimable_jobs(&self, queues: &[&[u8]], most: usize, now: i64) -> usize {
         if self.is_paused(now) {
             return 0;
@@ -192,6 +193,10 @@ impl Board {
             let room = room.and_then(|room| usize::try_from(room).ok());
             Some(room.map_or(lane.ready_len(), |room| room.min(lane.ready_len())))
         };
+        if let Some(found) = queues.is_empty().then(|| self.count_candidate_jobs(most, now, count)).flatten()
+        {
+            return found;
+        }
         let mut found = 0;
         let mut add = |queue| {
             found += count(queue).unwrap_or(0);
@@ -205,15 +210,14 @@ impl Board {
     }
 
     /// How many jobs one command may take for this claim, at least one: each job costs a look at
-    /// each queue, and all together should take about a millisecond. O(1).
+    /// each queue that is named, and all together should take about a millisecond. O(1).
     pub fn most_for(&self, claim: &Claim<'_>) -> usize {
         LOOKS.checked_div(self.looks_for(claim)).map_or(usize::MAX, |most| most.max(1))
     }
 
     /// How many looks at queues each job of this claim takes, but for one. O(1).
     pub fn looks_for(&self, claim: &Claim<'_>) -> usize {
-        let queues = if claim.queues.is_empty() { self.busy().len() } else { claim.queues.len() };
-        queues.saturating_sub(1)
+        claim.queues.len().saturating_sub(1)
     }
 
     /// Decides the next claim: the best ready job of those named queues that are neither paused nor

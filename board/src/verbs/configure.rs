@@ -101,6 +101,7 @@ impl Board {
         self.wake_at(0);
         self.dispatch.set_refill(Refill::set_by(&self.settings));
         if wakes(setting) {
+            self.rebuild_candidates();
             self.wake_all();
         }
         if !setting.spec().inherited {

@@ -33,6 +33,7 @@ impl Reviewed {
         for at in some {
             board.tidy_group(queue, at);
         }
+        board.review_candidates(queue);
         Ok(())
     }
 }
@@ -64,6 +65,7 @@ impl Board {
             Some(at) => self.tidy_group(queue, at),
             None => self.review_groups(queue, setting)?,
         }
+        self.review_candidates(queue);
         if bounds != bounded {
             self.find_bounds();
         }

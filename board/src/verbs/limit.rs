@@ -81,8 +81,10 @@ impl Board {
         let limit = self.dispatch.limits.get_mut(number).ok_or(ApplyError)?;
         limit.settings.set(setting, value);
         limit.refill = Refill::set_by(&limit.settings);
+        let queues = limit.queues.keys().copied().collect::<Vec<_>>();
         self.wake_limited(number);
         self.dispatch.limits.tidy(number);
+        queues.into_iter().for_each(|queue| self.review_candidates(queue));
         Ok(())
     }
 

@@ -22,6 +22,7 @@ mod labels;
 mod late;
 mod limits;
 mod many_children;
+mod many_queues;
 mod named;
 mod new_ids;
 mod news;

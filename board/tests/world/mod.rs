@@ -36,6 +36,8 @@ pub struct World {
     pub tags: BTreeSet<u8>,
     token: u64,
     pub draws: u64,
+    /// With how many queues that have ready jobs the board keeps their candidates, if not as always.
+    pub candidates_above: Option<usize>,
     batch: Batch,
     open: bool,
 }
@@ -76,6 +78,7 @@ impl Default for World {
             tags: BTreeSet::new(),
             token: 0,
             draws: 0,
+            candidates_above: None,
             batch: Batch::default(),
             open: false,
         }
@@ -85,6 +88,12 @@ impl Default for World {
 impl World {
     pub fn seeded(seed: u64) -> World {
         World { draws: seed, ..World::default() }
+    }
+
+    /// The board keeps candidates as soon as more queues than this have ready jobs.
+    pub fn keep_candidates_above(&mut self, queues: usize) {
+        self.candidates_above = Some(queues);
+        self.board.keep_candidates_above(queues);
     }
 
     /// Goes on with a board that came from elsewhere.
@@ -194,6 +203,9 @@ impl World {
         let loaded = loader.finish().expect("a snapshot of ours");
         assert_eq!(loaded.digest(), self.board.digest());
         self.board = loaded;
+        if let Some(queues) = self.candidates_above {
+            self.board.keep_candidates_above(queues);
+        }
     }
 
     /// The same board, all that its jobs hold elsewhere. In slices of so many questions.
