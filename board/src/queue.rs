@@ -52,10 +52,14 @@ impl Part for Seldom {
 }
 
 impl Queue {
-    /// Sets how fast jobs may be claimed from it.
+    /// Sets how fast jobs may be claimed from it. Without a rate it has no permits: a snapshot keeps
+    /// none for it.
     pub(crate) fn set_refill(&mut self, refill: Option<Refill>) {
         if refill != self.seldom.refill {
             self.seldom.refill = refill;
+        }
+        if refill.is_none() && self.seldom.bucket.is_some() {
+            self.seldom.bucket = None;
         }
     }
 

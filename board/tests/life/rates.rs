@@ -241,3 +241,15 @@ fn no_window_gives_more_than_burst_and_rate_whatever_the_groups() {
         assert!(within(&those, 8, 1) && those.len() > 25, "{}", those.len());
     }
 }
+
+#[test]
+fn a_queue_without_a_rate_has_no_permits_however_it_came_here() {
+    let mut w = limited(3, 1, 1);
+    assert_eq!(w.take_all(ANN), ["job0"]);
+    w.configure(MAIL, Setting::Rate, None);
+    // The copy has had all batches, and no snapshot.
+    w.reload();
+    w.configure(MAIL, Setting::Rate, Some(1));
+    w.is_valid();
+    assert_eq!(w.take_all(ANN), ["job1"]);
+}

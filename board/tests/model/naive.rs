@@ -668,6 +668,9 @@ impl Model {
             Some(value) => self.own.insert(key, value),
             None => self.own.remove(&key),
         };
+        if let Some(queue) = queue {
+            self.forget_permits(queue);
+        }
     }
 
     /// One slice of a time turn: telling first, then children let go, ends of pauses, workers that go, ends of claims and of waits, then what is due, what

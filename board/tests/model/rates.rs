@@ -32,6 +32,14 @@ fn price(plain: i64, named: &BTreeMap<Bytes, i64>, place: &Place) -> i64 {
 }
 
 impl Model {
+    /// A queue without a rate has no permits.
+    pub fn forget_permits(&mut self, queue: &[u8]) {
+        let place = (Some(queue.to_vec()), None);
+        if self.pace(&place).is_none() {
+            self.buckets.remove(&place);
+        }
+    }
+
     fn pace(&self, place: &Place) -> Option<Pace> {
         let value = |setting: Setting| match place {
             (Some(queue), Some(group)) => self.group_rule(queue, group, setting),
