@@ -1,8 +1,8 @@
 //! What the verbs cost: decide, write the effect down, apply. Run with
-//! `cargo bench -p board --bench verbs -- [chosen] [uncounted] [groups|queues] [jobs waiting]...`;
+//! `cargo bench -p board --bench verbs -- [chosen] [uncounted] [groups|queues|scan] [jobs waiting]...`;
 //! memory is what the process grew by. `uncounted` keeps no statistics; with `groups` the jobs are of
 //! a thousand groups that take turns; with `queues` each job waits in a queue of its own, and claims
-//! name none.
+//! name none; `scan` is the same with a look at each queue, as if few had jobs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::hint::black_box;
@@ -169,9 +169,12 @@ fn resident() -> f64 {
     statm.split(' ').nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
 }
 
-fn run(waiting: u64, named: bool, counted: bool, grouped: bool, spread: bool) {
+fn run(waiting: u64, named: bool, counted: bool, grouped: bool, spread: bool, scan: bool) {
     let queues = if spread { waiting } else { 0 };
     let mut site = Site { grouped, queues, ..Site::new() };
+    if scan {
+        site.board.keep_candidates_above(usize::MAX);
+    }
     if !counted {
         site.act(Configured { scope: Scope::Board, setting: Setting::StatsDays, value: Some(0) });
     }
@@ -186,7 +189,8 @@ fn run(waiting: u64, named: bool, counted: bool, grouped: bool, spread: bool) {
     let grown = (resident() - before) / waiting as f64;
     let told = site.board.bytes() as f64 / waiting as f64;
     let mut verbs = [const { Vec::new() }; 4];
-    for _ in 0..ROUNDS / LAP {
+    let rounds = if scan { LAP } else { ROUNDS };
+    for _ in 0..rounds / LAP {
         verbs[0].push(each(LAP, |_| put(&mut site)));
         let mut held = Vec::with_capacity(LAP as usize);
         verbs[1].push(each(LAP, |_| held.push(site.claim(worker))));
@@ -199,6 +203,7 @@ fn run(waiting: u64, named: bool, counted: bool, grouped: bool, spread: bool) {
         laps[laps.len() / 2]
     });
     let kind = match (named, counted, grouped) {
+        _ if scan => "scan",
         _ if spread => "queues",
         (_, _, true) => "groups",
         (true, true, _) => "chosen ids",
@@ -243,7 +248,7 @@ fn main() {
     let sizes = if sizes.is_empty() { vec![1_000, 1_000_000] } else { sizes };
     // Memory is told right only for the first size, and one kind of ids, of a process.
     let said = |word: &str| words.iter().any(|w| w == word);
-    let (chosen, counted, groups, queues) =
-        (said("chosen"), !said("uncounted"), said("groups"), said("queues"));
-    sizes.into_iter().for_each(|waiting| run(waiting, chosen, counted, groups, queues));
+    let (chosen, counted, groups) = (said("chosen"), !said("uncounted"), said("groups"));
+    let (scan, queues) = (said("scan"), said("queues") || said("scan"));
+    sizes.into_iter().for_each(|waiting| run(waiting, chosen, counted, groups, queues, scan));
 }

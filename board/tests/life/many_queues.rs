@@ -100,9 +100,13 @@ impl Many {
                 self.w.resume_group(Some(queue), group);
             }
             16 => {
-                let limit = Some(LIMITS[self.draw(3)]);
-                let place = PauseRequest { limit, time: value(self.draw(300)), ..PauseRequest::default() };
-                match (self.w.board.limit(limit.unwrap()).is_some(), self.draw(2) == 0) {
+                let limit = LIMITS[self.draw(3)];
+                let place = PauseRequest {
+                    limit: Some(limit),
+                    time: value(self.draw(300)),
+                    ..PauseRequest::default()
+                };
+                match (self.w.board.limit(limit).is_some(), self.draw(2) == 0) {
                     (false, _) => {}
                     (true, true) => self.w.pause(&place, 9),
                     (true, false) => _ = self.w.resume_place(&place),
