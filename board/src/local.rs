@@ -27,6 +27,9 @@ pub(crate) struct Local {
     pub best_queue: BestQueue,
     /// The queues that have got ready jobs since [`Board::woken`](crate::Board::woken).
     pub woken: Vec<u32>,
+    /// Whether the next queue to open is among those that wait for permits, and stands for all: for
+    /// clients that wait for every queue.
+    pub waits_for_next: bool,
     /// Whether no client waits for work, so that nobody asks for what would be in `woken`.
     pub unattended: bool,
     /// The queues that have no ready job any more, since [`Board::emptied`](crate::Board::emptied),

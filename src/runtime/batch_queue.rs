@@ -140,6 +140,11 @@ impl Batches {
         [queue, EVERY].into_iter().filter_map(|name| self.queues.get(name)).map(|queue| queue.clients).sum()
     }
 
+    /// Whether any client waits for jobs of every queue. O(1).
+    pub fn waits_for_every(&self) -> bool {
+        self.queues.get(EVERY).is_some_and(|queue| queue.clients > 0)
+    }
+
     /// Adds a client. Its queues' names become those that all classes share. O(n log classes) for n
     /// queues.
     pub fn add(&mut self, client: u64, queues: &mut [Name], batch: &Batch) {

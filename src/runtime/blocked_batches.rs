@@ -47,6 +47,9 @@ pub fn serve(commit: &mut Commit<'_>, place: &BoardKey, queues: &[Vec<u8>]) {
         with_batches(place, |batches| batches.wait_on(class, &counts, now));
         commit.board().wait_for_permits(&terms.names(), now);
     }
+    if with_batches(place, |batches| batches.waits_for_every()).unwrap_or(false) {
+        commit.board().wait_for_permits(&[], now);
+    }
     let rest = with_batches(place, |batches| match batches.is_pending() {
         true => Some(now),
         false => batches.next_end(),

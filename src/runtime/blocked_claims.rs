@@ -361,17 +361,17 @@ pub fn serve(commit: &mut Commit<'_>) {
     }
 }
 
+/// The queues that have got jobs since the last call.
+fn woken(board: &mut Board) -> Vec<Vec<u8>> {
+    let mut queues = Vec::new();
+    board.woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
+    queues
+}
+
 /// No client waits for a claim on this board.
 fn leave(board: &mut Board) {
     match blocked_waits::anybody_waits() {
         true => board.nobody_waits(),
         false => board.leave_unattended(),
     }
-}
-
-/// The queues that have got jobs since the last call.
-fn woken(board: &mut Board) -> Vec<Vec<u8>> {
-    let mut queues = Vec::new();
-    board.woken(|board, queue| queues.push(board.queue_named(queue).to_vec()));
-    queues
 }

@@ -182,6 +182,13 @@ fn look_at_board(board: &mut Board, place: &BoardKey, woken: impl IntoIterator<I
                 false => board.wait_for_permits(&[&queue], world::now()),
             }
         }
+        // When one queue gives jobs again, others that were not woken may.
+        if with(|watchers| watchers.waits_for_any_work(place)) {
+            match claimable(board, &[]) {
+                true => with(|watchers| watchers.saw_any_work(place, &mut met)),
+                false => board.wait_for_permits(&[], world::now()),
+            }
+        }
     }
     with(|watchers| watchers.saw_jobs(place, board.live(), &mut met));
     choose(met);

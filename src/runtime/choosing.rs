@@ -52,6 +52,15 @@ impl Line for InLine<'_, '_> {
         gives
     }
 
+    fn any_gives(&mut self) -> bool {
+        let now = self.commit.env.now;
+        let gives = self.commit.board().claimable(&Claim::default(), now);
+        if !gives {
+            self.commit.board().wait_for_permits(&[], now);
+        }
+        gives
+    }
+
     fn ask(&mut self, client: u64) -> Asked {
         if self.commit.looked >= LOOKS.max(LOOKS_AGAIN * self.queues) {
             return Asked::Enough;

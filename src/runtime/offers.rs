@@ -30,6 +30,9 @@ pub trait Line {
     /// Whether a queue gives a job now.
     fn gives(&mut self, queue: &[u8]) -> bool;
 
+    /// Whether any queue gives a job now.
+    fn any_gives(&mut self) -> bool;
+
     /// Asks a client whether there is a job for it.
     fn ask(&mut self, client: u64) -> Asked;
 }
@@ -53,7 +56,11 @@ pub fn offer(queues: Vec<Vec<u8>>, line: &mut impl Line) -> Vec<Vec<u8>> {
         let named = offer.heads.first_key_value().map(|(client, _)| *client);
         let Some(client) = named.into_iter().chain(any).min() else { break };
         let is_any = any == Some(client);
-        let gives = if is_any { offer.gives(line) } else { offer.gives_to(client, line) };
+        let gives = match is_any {
+            // When one queue gives jobs again, others that were not offered may.
+            true => line.any_gives() || offer.gives(line),
+            false => offer.gives_to(client, line),
+        };
         match if gives { line.ask(client) } else { Asked::Nothing } {
             Asked::Enough => {
                 offer.others.extend(offer.heads.into_values().flatten());
@@ -143,6 +150,10 @@ mod tests {
             self.deceives || self.jobs.get(queue).is_some_and(|n| *n > 0)
         }
 
+        fn any_gives(&mut self) -> bool {
+            self.deceives || self.jobs.values().any(|n| *n > 0)
+        }
+
         fn ask(&mut self, client: u64) -> Asked {
             if self.asked.len() == self.most {
                 return Asked::Enough;
@@ -198,6 +209,15 @@ mod tests {
         assert!(offer((0..4).map(queue).collect(), &mut world).is_empty());
         assert_eq!(world.asked, [2, 3, 4, 5]);
         assert_eq!(world.line.keys().copied().collect::<Vec<_>>(), [1, 6]);
+    }
+
+    #[test]
+    fn who_waits_for_every_queue_gets_the_jobs_of_those_that_were_not_offered() {
+        let line = BTreeMap::from([(1, Vec::new()), (2, Vec::new()), (3, Vec::new())]);
+        let jobs = BTreeMap::from([(queue(1), 1), (queue(2), 1)]);
+        let mut world = World { jobs, line, most: usize::MAX, ..World::default() };
+        assert!(offer(vec![queue(9)], &mut world).is_empty());
+        assert_eq!(world.asked, [1, 2]);
     }
 
     #[test]

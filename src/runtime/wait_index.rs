@@ -303,6 +303,16 @@ impl<H> Watchers<H> {
         met.extend(here.queues.get(queue).into_iter().flatten());
     }
 
+    /// Whether any client waits for a job to claim from any queue of this board.
+    pub fn waits_for_any_work(&self, place: &BoardKey) -> bool {
+        self.places.get(place).is_some_and(|here| !here.any_queue.is_empty())
+    }
+
+    /// Some queue has a job to claim: adds the clients that waited for any to `met`.
+    pub fn saw_any_work(&self, place: &BoardKey, met: &mut BTreeSet<u64>) {
+        met.extend(self.places.get(place).into_iter().flat_map(|here| &here.any_queue));
+    }
+
     /// A board has this many jobs that have not ended: adds the clients that waited for that to
     /// `met`.
     pub fn saw_jobs(&self, place: &BoardKey, live: u64, met: &mut BTreeSet<u64>) {

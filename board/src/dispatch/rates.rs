@@ -191,7 +191,8 @@ impl Board {
         self.local.unattended = false;
         if let Some(next) = queues.is_empty().then(|| self.next_opening(now)).flatten() {
             if let Some((at, queue)) = next {
-                self.local.waiting_for_permits.insert((at, queue));
+                self.local.waits_for_next = true;
+                self.local.waiting_for_permits.add(queue, at);
                 self.wake_at(at);
             }
             return;
@@ -212,8 +213,14 @@ impl Board {
 
     /// Wakes the queues that lacked permits until now. O(log n) for each.
     pub(crate) fn wake_with_permits(&mut self, now: i64) {
+        let mut woken = false;
         while let Some(queue) = self.local.waiting_for_permits.pop(now) {
             self.wake_queue(queue);
+            woken = true;
+        }
+        // This queue may have no job any more, and then nobody who waits for every queue is asked.
+        if woken && std::mem::take(&mut self.local.waits_for_next) {
+            self.wait_for_permits(&[], now);
         }
     }
 

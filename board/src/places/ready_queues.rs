@@ -119,6 +119,7 @@ impl Board {
     pub fn nobody_waits(&mut self) {
         self.local.roused = false;
         self.local.lingered = false;
+        self.local.waits_for_next = false;
         self.local.emptied.clear();
         self.woken(|_, _| ());
     }

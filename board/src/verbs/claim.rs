@@ -215,7 +215,7 @@ impl Board {
         LOOKS.checked_div(self.looks_for(claim)).map_or(usize::MAX, |most| most.max(1))
     }
 
-    /// How many looks at queues each job of this claim takes, but for one. O(1).
+    /// How many looks at named queues each job of this claim takes, but for one. O(1).
     pub fn looks_for(&self, claim: &Claim<'_>) -> usize {
         claim.queues.len().saturating_sub(1)
     }

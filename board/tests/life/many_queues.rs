@@ -7,6 +7,8 @@ use crate::site::*;
 use crate::world::World;
 
 const QUEUES: usize = 2_000;
+/// Enough that candidates are kept.
+const FEW: usize = 200;
 const GROUPS: [Option<&[u8]>; 4] = [None, None, Some(b"a"), Some(b"b")];
 const LIMITS: [&[u8]; 3] = [b"api", b"pace", b"slots"];
 const ALL: [Option<&[u8]>; 3] = [None, Some(ALL_GROUPS), Some(b"a")];
@@ -224,7 +226,7 @@ const LOOKS: u64 = 24;
 
 #[test]
 fn a_claim_takes_few_looks_however_many_queues_have_jobs() {
-    let few = most_looks(&mut full(100, |_| ()), 1);
+    let few = most_looks(&mut full(FEW, |_| ()), 1);
     let many = most_looks(&mut full(6_000, |_| ()), 1);
     assert_eq!(few, many);
     assert!(many <= LOOKS, "{many} looks");
@@ -304,11 +306,11 @@ fn a_rate_of_the_board_takes_no_look_at_each_queue() {
 
 #[test]
 fn a_wait_of_no_queue_is_woken_by_the_first_that_gives_a_job_again() {
-    let mut w = full(100, |w| {
-        (0..100).for_each(|n| w.configure(Some(queue(n)), Setting::Rate, Some(1)));
+    let mut w = full(FEW, |w| {
+        (0..FEW).for_each(|n| w.configure(Some(queue(n)), Setting::Rate, Some(1)));
         w.configure(Some(queue(7)), Setting::Rate, Some(2));
     });
-    assert_eq!(w.take_all(ANN).len(), 100);
+    assert_eq!(w.take_all(ANN).len(), FEW);
     w.board.wait_for_permits(&[], w.now);
     w.board.woken(|_, _| ());
     let rules = w.rules.clone();
@@ -322,10 +324,26 @@ fn a_wait_of_no_queue_is_woken_by_the_first_that_gives_a_job_again() {
 }
 
 #[test]
+fn a_wait_of_no_queue_goes_on_when_the_queue_that_opens_first_has_no_job_any_more() {
+    let mut w = full(FEW, |w| {
+        (0..FEW).for_each(|n| w.configure(Some(queue(n)), Setting::Rate, Some(1)));
+        w.configure(Some(queue(7)), Setting::Rate, Some(2));
+    });
+    assert_eq!(w.take_all(ANN).len(), FEW);
+    w.board.wait_for_permits(&[], w.now);
+    w.cancel(b"job7-1", false).unwrap().unwrap();
+    w.board.woken(|_, _| ());
+    w.pass(500);
+    assert!(!w.board.has_woken());
+    w.pass(500);
+    assert!(w.board.has_woken(), "the other queues have permits again");
+}
+
+#[test]
 fn who_waits_is_told_of_a_limit_again_after_nobody_did() {
-    let mut w = full(100, |w| {
+    let mut w = full(FEW, |w| {
         w.configure_limit(b"api", Setting::Concurrency, Some(1));
-        (0..100).for_each(|n| w.name_limits(queue(n), None, Some(&[b"api"])));
+        (0..FEW).for_each(|n| w.name_limits(queue(n), None, Some(&[b"api"])));
     });
     for waits in [false, true] {
         let got = w.take(ANN).unwrap();
@@ -336,6 +354,6 @@ fn who_waits_is_told_of_a_limit_again_after_nobody_did() {
         let mut woken = 0;
         w.board.woken(|_, _| woken += 1);
         // The first queue has no job any more.
-        assert_eq!(woken, if waits { 99 } else { 0 });
+        assert_eq!(woken, if waits { FEW - 1 } else { 0 });
     }
 }
