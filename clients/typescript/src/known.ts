@@ -72,7 +72,8 @@ const SENTINELS: Names<RedisSentinelOptions> = {
   scripts: true,
 };
 
-const HOW = "'redis://user:password@host:6379', or { socket: { host, port } }";
+/** How a server is named. */
+export const HOW = "'redis://user:password@host:6379', or { socket: { host, port } }";
 
 /** Refuses what is no option of `what`; `hint` may say what to write for a name. */
 export function refuseUnknown(what: string, given: object, names: Readonly<Record<string, true>>, hint: (name: string) => string | undefined = () => undefined): void {

@@ -3,7 +3,7 @@ import { createClient, ErrorReply, RESP_TYPES } from '@redis/client';
 import type { RedisClientOptions, RedisClientType } from '@redis/client';
 
 import { Away, BoardError, ConnectionLost, refusal } from './errors.js';
-import { refuseUnknownOfServer } from './known.js';
+import { HOW, refuseUnknownOfServer } from './known.js';
 import type { Reply } from './replies.js';
 import { checkPrimary, type Cluster, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
 import type { Word } from './words.js';
@@ -51,9 +51,8 @@ export class Place {
 
   /** `key`: of the board, whose slot a node of a cluster has. */
   constructor(server: Server | undefined, key?: string) {
-    const url = process.env['JOBBOARD_URL'] === undefined || process.env['JOBBOARD_URL'] === '' ? DEFAULT_URL : process.env['JOBBOARD_URL'];
-    const found = server === undefined || Object.keys(server).length === 0 ? url : server;
-    if (typeof found === 'object' && !isOther(found)) refuseUnknownOfServer(isClient(found) ? ((found.options as object | undefined) ?? {}) : found);
+    const found = given(server);
+    if (typeof found === 'object' && !isOther(found)) refuseUnknownOfServer(found);
     if (typeof found === 'string' && found.includes('sentinel://')) {
       const sentinels = sentinelsOf(found);
       [this.#make, this.shown, this.database, this.single] = sentinelPlace(sentinels);
@@ -71,9 +70,9 @@ export class Place {
         "a client of a cluster or of Sentinels does not show where they are: give a board its options, { rootNodes } or { name, sentinelRootNodes }, or 'sentinel://host:26379,host2:26379/service'",
       );
     } else {
-      const options: RedisClientOptions = typeof found === 'string' ? { url: found } : isClient(found) ? (found.options as RedisClientOptions) : found;
+      const options: RedisClientOptions = typeof found === 'string' ? { url: found } : found;
       this.#make = (name) => clientWay(createClient(ours(options, name)) as AnyClient);
-      const parsed = createClient({ ...options }).options;
+      const parsed = createClient(ours(options, undefined)).options;
       const socket = (parsed.socket ?? {}) as { host?: string; port?: number; path?: string };
       this.database = parsed.database ?? 0;
       this.shown = `${socket.path ?? `${socket.host ?? '127.0.0.1'}:${String(socket.port ?? 6379)}`}${this.database === 0 ? '' : `, db ${String(this.database)}`}`;
@@ -157,6 +156,28 @@ function foundWay(find: () => Promise<RedisClientOptions>, name: string | undefi
 const isCluster = (server: object | string): server is Cluster => typeof server === 'object' && 'rootNodes' in server;
 const isSentinels = (server: object | string): server is Sentinels => typeof server === 'object' && 'sentinelRootNodes' in server;
 const isOther = (server: object | string): boolean => typeof server === 'object' && ('getSentinelNode' in server || 'nodeClient' in server);
+
+/** What says where the server is: what was given, of a client its options; nothing, or an object without anything, is `$JOBBOARD_URL`. */
+function given(server: Server | undefined): Exclude<Server, AnyClient> {
+  if (server === undefined) return url();
+  if (typeof server === 'string' || isOther(server)) return server as Exclude<Server, AnyClient>;
+  if (isClient(server)) return optionsOf(server);
+  return Object.keys(server).length === 0 ? url() : server;
+}
+
+function url(): string {
+  const found = process.env['JOBBOARD_URL'];
+  return found === undefined || found === '' ? DEFAULT_URL : found;
+}
+
+/** The options of a client of node-redis: server, user, database. What it wants to hear of maintenance is its own. */
+function optionsOf(client: AnyClient): RedisClientOptions {
+  const found = client.options as RedisClientOptions | undefined;
+  if (!('isOpen' in client) || found === undefined) throw new TypeError(`this is a client of ioredis or another package, and a board takes one of node-redis: write ${HOW}`);
+  const { maintNotifications: _, ...options } = found;
+  return options;
+}
+
 export const isClient = (server: object | string): server is AnyClient => typeof server === 'object' && 'sendCommand' in server;
 
 /**

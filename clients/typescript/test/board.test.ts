@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { createClient, createCluster, createSentinel } from '@redis/client';
 import { z } from 'zod';
 
 import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnknown, NoModule, Refused, ResultDropped, TimedOut } from '../src/index.js';
@@ -25,7 +26,9 @@ describe('where the server is', () => {
       [{ url: 'redis://db', sokcet: {} }, "^a server has no option 'sokcet'; .* Did you mean 'socket'\\?"],
       [{ rootNodes: [], default: {} }, "^a cluster has no option 'default'; .* Did you mean 'defaults'\\?"],
       [{ name: 'jobs', sentinelRootNodes: [], nodeClientOption: {} }, "^a place of Sentinels has no option 'nodeClientOption'; "],
-      [{ options: { host: 'db', port: 6380 }, sendCommand: () => undefined }, `^a server has no option 'host'; .* Write ${instead}`], // a client of ioredis
+      [{ options: { host: 'db', port: 6380 }, sendCommand: () => undefined }, `^this is a client of ioredis or another package, and a board takes one of node-redis: write ${instead}`],
+      [createCluster({ rootNodes: [{ url: 'redis://db' }] }), '^a client of a cluster or of Sentinels does not show where they are'],
+      [createSentinel({ name: 'jobs', sentinelRootNodes: [{ host: 'db', port: 26_379 }] }), '^a client of a cluster or of Sentinels does not show where they are'],
       [null, '^a server is a URL, options of node-redis or a client of it, not null'],
       [6379, '^a server is a URL, .* not 6379'],
     ];
@@ -34,6 +37,35 @@ describe('where the server is', () => {
     assert.throws(() => {
       board.handler({ nam: 'count' } as never, () => 1);
     }, /^TypeError: a handler has no option 'nam'; there are name, queue, noretry. Did you mean 'name'\?/);
+  });
+
+  test('a client of node-redis says where, as whom and in which database', async (t) => {
+    const clients = [
+      createClient({ url: 'redis://ann:secret@db.example:7000/2' }),
+      createClient({ username: 'ann', password: 'secret', database: 2, socket: { host: 'db.example', port: 7000 } }),
+    ];
+    for (const client of clients) {
+      for (const options of [client, { server: client }, { server: client, codec: 'raw' }]) assert.match(String(make(options)()), /at db.example:7000, db 2$/);
+      assert.equal(new Board('x', client as never).place.open().user, 'ann');
+    }
+    const client = createClient({ url: `${server.url}/1` });
+    await client.connect();
+    t.after(() => {
+      client.destroy();
+    });
+    const board = new Board('of-a-client', client as never);
+    t.after(() => {
+      board.close();
+    });
+    await board.post(1, { id: 'a' });
+    assert.equal(await client.sendCommand(['EXISTS', 'of-a-client']), 1);
+    assert.equal(client.isOpen, true, 'it stays as it is');
+  });
+
+  test('the options stay as they were given', () => {
+    const options = { url: 'redis://db.example:7000/2', socket: { noDelay: true } };
+    assert.match(String(make(options)()), /db.example:7000, db 2$/);
+    assert.deepEqual(options, { url: 'redis://db.example:7000/2', socket: { noDelay: true } });
   });
 
   test('without one it is $JOBBOARD_URL, else this machine', (t) => {
