@@ -108,6 +108,7 @@ describe('posting', () => {
       assert.deepEqual(JSON.parse(JSON.stringify(await board.getMany(['a'], fields))), [{ state: 'ready' }]);
     }
     assert.equal((await board.get('a', {}))?.queue, 'default');
+    assert.deepEqual([JSON.stringify(await board.get('a', ['result'])), await board.get('nobody', ['result'])], ['{}', null], 'a job without the field is none that is unknown');
     for (const wrong of ['state', { field: ['state'] }, { fields: 'state' }, [1], null]) {
       await assert.rejects(board.get('a', wrong as never), /^TypeError: fields is a list of texts, such as \{ fields: \['state', 'steps'\] \}, not /);
     }

@@ -48,13 +48,14 @@ function fieldsOf(given: unknown): FieldNames | undefined {
 
 export class Reading extends Operating {
   /**
-   * The record of a job, or null: unknown, or dropped at its end. `state` tells these apart.
+   * The record of a job, or null: unknown, or dropped at its end. `state` tells these apart. A record has those of the
+   * fields that the job has.
    *
    *     const job = await board.get(id, { fields: ['state', 'steps'] })
    */
   async get(id: string, fields?: FieldNames | { fields?: FieldNames | undefined }): Promise<Job | null> {
-    const record = this.unpacked(await this.send('JOB.GET', [id, ...recordWords(fieldsOf(fields))]));
-    return record.length === 0 ? null : this.job(record);
+    const reply = await this.send('JOB.GET', [id, ...recordWords(fieldsOf(fields))]);
+    return reply === null ? null : this.job(this.unpacked(reply));
   }
 
   /** The state of a job, also of one whose record was dropped a short while ago; null of an unknown one. */
