@@ -6,6 +6,7 @@ import type { Node } from './board/posting.js';
 import type { Patience } from './board/waiting.js';
 import type { Context } from './context.js';
 import type { Duration } from './durations.js';
+import { ArgumentError } from './errors.js';
 import type { PostOptions, ScheduleSetOptions } from './generated.js';
 import type { ErrorClass } from './handlers.js';
 import { type Complete, Next } from './outcomes.js';
@@ -16,7 +17,7 @@ type OfOneJob = 'id' | 'nx' | 'xx' | 'replace' | 'name' | 'at' | 'after' | 'stri
 
 /**
  * A key that one job at a time holds: text is the key itself, `true` makes one of the payload, a list one of these of
- * its fields.
+ * its fields, which every payload has to have: as given, or as a default of the schema. Null is a value.
  */
 export type Unique<Input> = string | true | readonly (keyof Input & string)[];
 
@@ -74,10 +75,15 @@ export class Task<Input, Output = Input, Result = unknown> {
     return this as unknown as Task<Input, Output, ResultOf<R>>;
   }
 
-  /** Posts a job; its id. Raises `ArgumentError` when the schema does not take the payload. */
-  async post(payload: Input, options?: CallOptions<Input>): Promise<string> {
-    await validated(this.schema, payload, this.name);
-    return this.board.rawPost(payload, this.#words(payload, options));
+  /**
+   * Posts a job; its id. Null when `nx` or `xx` prevented it. Raises `ArgumentError` when the schema does not take the
+   * payload.
+   */
+  async post(payload: Input, options: CallOptions<Input> & ({ nx: true } | { xx: true })): Promise<string | null>;
+  async post(payload: Input, options?: CallOptions<Input> & { nx?: false | undefined; xx?: false | undefined }): Promise<string>;
+  async post(payload: Input, options?: CallOptions<Input>): Promise<string | null>;
+  async post(payload: Input, options?: CallOptions<Input>): Promise<string | null> {
+    return this.board.rawPost(payload, this.#words(payload, options, await validated(this.schema, payload, this.name)));
   }
 
   /** Posts many jobs, 1,000 in a command; their ids. */
@@ -101,8 +107,7 @@ export class Task<Input, Output = Input, Result = unknown> {
   /** Makes the schedule of the task's name, or changes it: call it where the program starts. */
   async schedule(times: Times, payload: Input): Promise<void> {
     const { id = this.name, ...rest } = times;
-    await validated(this.schema, payload, this.name);
-    const { onconflict: _, jitter: backoffJitter, ...others } = this.#words(payload, undefined);
+    const { onconflict: _, jitter: backoffJitter, ...others } = this.#words(payload, undefined, await validated(this.schema, payload, this.name));
     await this.board.rawScheduleSet(id, payload, { ...(others as ScheduleSetOptions), backoffJitter, ...rest, name: this.name });
   }
 
@@ -113,8 +118,8 @@ export class Task<Input, Output = Input, Result = unknown> {
 
   /** Posts a job and waits for its result; one that nobody did `within` the time is cancelled. */
   async call(payload: Input, { within, signal, ...options }: CallOptions<Input> & { within?: Duration; signal?: AbortSignal } = {}): Promise<Result> {
-    await validated(this.schema, payload, this.name);
-    return this.board.rawCall<Result>(payload, { ...this.#words(payload, options), within, signal });
+    const found = await validated(this.schema, payload, this.name);
+    return this.board.rawCall<Result>(payload, { ...this.#words(payload, options, found), within, signal });
   }
 
   /** The same task, posted to another board. */
@@ -122,18 +127,26 @@ export class Task<Input, Output = Input, Result = unknown> {
     return new Task(board, this.name, this.schema, this.options);
   }
 
-  #words(payload: Input, options: CallOptions<Input> | undefined): PostOptions {
+  /** `found`: what the schema has made of the payload. */
+  #words(payload: Input, options: CallOptions<Input> | undefined, found?: Output): PostOptions {
     const { noretry: _noretry, result: _result, ...own } = this.options;
     const { unique, ...rest } = { ...own, ...options };
-    const key = unique === undefined || unique === false ? undefined : typeof unique === 'string' ? unique : uniqueKey(this.name, payload, unique);
+    const key = unique === undefined || unique === false ? undefined : typeof unique === 'string' ? unique : uniqueKey(this.name, payload, found, unique);
     return { ...rest, name: this.name, ...(key === undefined ? {} : { unique: key }) };
   }
 }
 
-/** The key of a payload: what the Python package makes of the same one. */
-function uniqueKey(name: string, payload: unknown, fields: true | readonly string[]): string {
+/**
+ * The key of a payload: what the Python package makes of the same one. A field that is not given counts as the schema
+ * has it, and raises when that has none either: all jobs without it would be one.
+ */
+function uniqueKey(name: string, payload: unknown, output: unknown, fields: true | readonly string[]): string {
   const given = (payload ?? {}) as Record<string, unknown>;
-  const found = fields === true ? given : Object.fromEntries(fields.map((one) => [one, given[one] ?? null]));
+  const found = fields === true ? given : Object.fromEntries(fields.map((one) => [one, given[one] ?? (output as Record<string, unknown> | undefined)?.[one]]));
+  const absent = Object.keys(found).find((one) => found[one] === undefined);
+  if (fields !== true && absent !== undefined) {
+    throw new ArgumentError(`${name}: unique names '${absent}', which this payload does not have: give it (null is a value), or post with unique: false`);
+  }
   const key = `${name}:${sorted(found)}`;
   return Buffer.byteLength(key) <= LONGEST ? key : `${name}:${createHash('sha256').update(key).digest('hex')}`;
 }

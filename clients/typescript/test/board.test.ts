@@ -197,6 +197,30 @@ describe('tasks', () => {
     assert.equal((await board.get(await once.post({ to: 'ann', n: 2 }, { unique: ['to'] })))?.unique, 'once:{"to":"ann"}');
   });
 
+  test('a key is made of fields that are there', async () => {
+    const board = server.board();
+    const mine = board.task<{ user?: string | null; x: number }>('mine', { unique: ['user'] });
+    for (const x of [1, 2]) {
+      await assert.rejects(mine.post({ x }), { name: 'ArgumentError', message: "mine: unique names 'user', which this payload does not have: give it (null is a value), or post with unique: false" });
+      assert.ok(await mine.post({ x }, { unique: false }));
+    }
+    assert.equal((await board.get(await mine.post({ x: 3, user: null })))?.unique, 'mine:{"user":null}');
+    const mail = board.task('mail', z.object({ to: z.string(), language: z.string().default('en') }), { unique: ['language', 'to'] });
+    assert.equal((await board.get(await mail.post({ to: 'ann' })))?.unique, 'mail:{"language":"en","to":"ann"}');
+    await assert.rejects(mail.post({ to: 'ann', language: 'en' }), /EXISTS/);
+  });
+
+  test('the type of a post says when it may be null', async () => {
+    const board = server.board();
+    const mail = board.task<{ to: string }>('mail');
+    const id: string = await mail.post({ to: 'ann' }, { id: 'a', retries: 2 });
+    // @ts-expect-error: a post with nx may be null
+    const again: string = await mail.post({ to: 'ann' }, { id, nx: true });
+    // @ts-expect-error: a post with xx may be null
+    const other: string = await mail.post({ to: 'ann' }, { id: 'b', xx: true });
+    assert.deepEqual([again, other], [null, null]);
+  });
+
   test('a schedule has the fields of the reference', async () => {
     const board = server.board();
     const path = fileURLToPath(new URL('../../../../commands.md', import.meta.url));

@@ -85,7 +85,7 @@ export class Board extends Waiting {
 
   /** @internal Posts what a task has checked. */
   async rawPost(payload: unknown, options: PostOptions): Promise<string> {
-    return super.post(payload, options);
+    return super.post(payload, options); // null with `nx` or `xx`: the types of `Task.post` say so
   }
 
   /** @internal */
