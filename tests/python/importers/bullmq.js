@@ -1,4 +1,4 @@
-// Makes jobs of BullMQ for test_bullmq.py:  node bullmq.js <port> [begun|paused|prefix]
+// Makes jobs of BullMQ for test_bullmq.py:  node bullmq.js <port> [begun|paused|prefix|family]
 const path = require('path');
 const bullmq = require(path.join(process.env.PEERS, 'node_modules', 'bullmq'));
 const [, , port, what] = process.argv;
@@ -48,6 +48,23 @@ async function everything() {
   await reports.upsertJobScheduler('nightly', { pattern: '0 30 2 * * *', tz: 'Europe/Berlin' }, { name: 'report' });
 }
 
+// Two flows: of the first one part is done, one failed and one is delayed.
+async function family() {
+  const parts = open('parts');
+  const flow = new bullmq.FlowProducer({ connection });
+  const part = (n, opts) => ({ name: 'part', queueName: 'parts', data: { n }, opts: { jobId: `part-${n}`, ...opts } });
+  await flow.add({
+    name: 'sum', queueName: 'sums', opts: { jobId: 'sum' },
+    children: [part(1), part(2), part(3), part(4, { delay: 3600000 })],
+  });
+  await run(parts, (job) => job.data.n * 10);
+  await run(parts, () => { throw new Error('no'); });
+  await flow.add({
+    name: 'book', queueName: 'sums', opts: { jobId: 'book' },
+    children: [{ name: 'chapter', queueName: 'sums', opts: { jobId: 'chapter' }, children: [part(5)] }],
+  });
+}
+
 async function main() {
   if (what === 'begun') {
     const queue = open('begun');
@@ -58,6 +75,8 @@ async function main() {
     await queue.add('send', {});
     await queue.pause();
     await queue.add('send', {});
+  } else if (what === 'family') {
+    await family();
   } else if (what === 'prefix') {
     await open('mails', { prefix: '{mine}' }).add('send', {});
   } else {

@@ -78,11 +78,55 @@ def test_failed_jobs_come_with_their_failure(moved: Board):
 def test_parents_wait_for_their_children(moved: Board):
     parent = moved.get("parent")
     assert (parent["state"], parent["after"]) == ("blocked", ["child-1", "child-2"])
+    assert (parent["children"], parent["pending"]) == (2, 2)
     for id in ("child-1", "child-2"):
-        assert moved.get(id)["meta"]["parent"] == "bull:reports:parent"
+        assert (moved.get(id)["parent"], moved.get(id)["meta"]["parent"]) == ("parent", "bull:reports:parent")
         moved.claim_one("w1", id=id)
         moved.consume("w1", id)
     assert moved.state("parent") == "ready"
+
+
+def results(board: Board, id: str) -> dict[str, str | None]:
+    words = ("CHILDREN", "FIELDS", 2, "id", "result")
+    _, _, rows = board.client.execute_command("JOB.GET", board.key, id, *words)
+    return {row["id"]: row.get("result") for row in rows}
+
+
+def test_a_parent_finds_the_results_of_its_children(server: Server, imported):
+    """Of those that were done as well; a failed one, which may be tried again, it waits for."""
+    make(server, "family")
+    code, output = imported("bullmq")
+    assert code == 0, output
+    board = server.board()
+    assert set(board.get("sum")["after"]) == {"part-2", "part-3", "part-4"}
+    assert results(board, "sum") == {"part-1": "10", "part-3": None, "part-4": None}
+    done = board.get("part-1")
+    assert (done["state"], done["name"], json.loads(done["payload"])) == ("complete", "part", {"n": 1})
+    later = board.get("part-4")
+    assert (later["state"], later["name"], later["queue"]) == ("scheduled", "part", "parts")
+    assert abs(later["due"] - (time.time() + 3600) * 1000) < 120_000
+    for id in ("part-3", "part-5"):
+        board.claim_one("w1", id=id)
+        board.consume("w1", id, result="30")
+    assert results(board, "sum") == {"part-1": "10", "part-3": "30", "part-4": None}
+    assert results(board, "chapter") == {"part-5": "30"}
+    assert board.state("chapter") == "ready"
+    assert results(board, "book") == {"chapter": None}
+
+
+def test_a_parent_whose_child_is_at_work_stays(server: Server, source: redis.Redis, imported):
+    make(server, "family")
+    states = "waiting,delayed,failed"
+    assert imported("bullmq", "board", "--only", states)[0] == 0
+    board = server.board()
+    board.claim_one("w1", id="part-3")
+    code, output = imported("bullmq")
+    assert code == 1
+    assert "stays: sum: CLAIMED its child part-3 is at work: stop the workers of the board" in output
+    assert board.get("sum") is None and board.get("part-1") is None
+    board.release("part-3")
+    assert imported("bullmq")[0] == 0
+    assert set(results(board, "sum")) == {"part-1", "part-3", "part-4"}
 
 
 def test_schedulers_become_schedules(moved: Board):

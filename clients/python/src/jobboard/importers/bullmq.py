@@ -142,6 +142,8 @@ class BullMQ:
             if unmoved:
                 return Item(ref, problem=f"waits for {unmoved}, which is not on the board", waits=True)
             posting.after = sorted(board_id(*self._parts(text(other))) for other in others)
+            posting.adopts = posting.after
+            posting.done = self._done(posting.id, self._job(section, ref))
         if "deid" in job:
             self._put_unique(posting, section, ref, job["deid"])
         return Item(ref, posting)
@@ -157,6 +159,18 @@ class BullMQ:
             if self.client.exists(other):
                 return other
         return None
+
+    def _done(self, parent: str, job: str) -> list[Posting]:
+        """The children of a job that are complete, with the results that it would ask BullMQ for."""
+        found = []
+        for key, result in self.client.hgetall(job + ":processed").items():
+            queue, id = self._parts(text(key))
+            name, data = self.client.hmget(key, "name", "data")  # nothing, when it was removed
+            child = Posting(board_id(queue, id), data or b"{}", name=text(name or b"") or None)
+            child.queue, child.parent, child.result = self.to_queue or queue, parent, result
+            child.meta = {"source": "bullmq"}
+            found.append(child)
+        return sorted(found, key=lambda child: child.id)
 
     def _put_unique(self, posting: Posting, section: Section, ref: bytes, deduplication: str) -> None:
         """The key of a job that holds its deduplication id: until it ends, or for the time that is left."""

@@ -30,6 +30,29 @@ REASONS = 10
 """Jobs that stay whose reasons are kept to be told."""
 
 POST = """
+-- Makes jobs on the board children of a job: each is replaced by itself, with a parent.
+-- One that has ended stays as it is.
+local function adopt(board, words)
+  local open, lives = {ready = true, blocked = true, scheduled = true}, {}
+  for at = 3, #words do
+    local found = redis.call('JOB.GET', board, words[at], 'FIELDS', '3', 'state', 'due', 'payload') or {}
+    local job = {id = words[at]}
+    for field = 1, #found, 2 do job[found[field]] = found[field + 1] end
+    if job.state == 'claimed' then
+      local instead = ' is at work: stop the workers of the board, and import again'
+      return {err = 'CLAIMED its child ' .. job.id .. instead}
+    end
+    if open[job.state] then lives[#lives + 1] = job end
+  end
+  for at, job in ipairs(lives) do
+    local due = job.state == 'scheduled' and {'AT', job.due} or {}
+    local payload = job.payload or ''
+    local reply = redis.pcall('JOB.POST', board, payload, 'ID', job.id, 'XX', 'PARENT', words[2], unpack(due))
+    if at == 1 and type(reply) == 'table' and reply.err then return reply end
+  end
+  return 'OK'
+end
+
 local board, note, run, state, place = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
 local worker, slice = ARGV[4], ARGV[5]
 local other = redis.call('LINDEX', note, 0)
@@ -38,7 +61,7 @@ local at, replies, posted = 7, {}, {}
 for item = 1, tonumber(ARGV[6]) do
   local ref, id, commands = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   at = at + 3
-  local refused = ''
+  local refused, made = '', {}
   for command = 1, commands do
     local words = {}
     for word = 1, tonumber(ARGV[at]) do words[word] = ARGV[at + word] end
@@ -47,10 +70,12 @@ for item = 1, tonumber(ARGV[6]) do
       if words[1] == 'JOB.SCHEDULE' and redis.call('JOB.SCHEDULE', 'GET', board, id) then
         refused = 'EXISTS ' .. id
       else
-        local reply = redis.pcall(unpack(words))
+        local reply = words[1] == 'ADOPT' and adopt(board, words) or redis.pcall(unpack(words))
         if type(reply) == 'table' and reply.err then
           refused = reply.err
-          if command > 1 then redis.call('JOB.DELETE', board, 1, id) end
+          for child = #made, 1, -1 do redis.call('JOB.DELETE', board, 1, made[child]) end
+        elseif words[1] == 'JOB.POST' then
+          made[#made + 1] = words[5]
         end
       end
     end

@@ -44,16 +44,29 @@ class Posting:
     tracked: bool = False
     failure: tuple[str, str] | None = None
     trashed: bool = False
+    parent: str | None = None
+    result: Text | None = None
+    done: list[Posting] = field(default_factory=list)
+    """Children that are complete: they are posted with it, complete."""
+    adopts: list[str] = field(default_factory=list)
+    """Jobs on the board that become its children, where they have not ended."""
 
     def commands(self, board: Text) -> list[list[Any]]:
-        """The first posts the job, the others bring it into its state. When one is refused, it is deleted."""
+        """The first posts the job, the others bring it into its state, or post its children. When one is
+        refused, what they posted is deleted."""
         found = [["JOB.POST", board, self.payload, "ID", self.id, *self.options()]]
         if self.tracked:
             found.append(["JOB.UPDATE", board, 1, self.id, "SET", "TRACK"])
-        if self.failure is None and not self.trashed:
+        for child in self.done:
+            found += child.commands(board)
+        if self.adopts:
+            found.append(["ADOPT", self.id, *self.adopts])
+        if self.failure is None and self.result is None and not self.trashed:
             return found
         found.append(["JOB.CLAIM", board, WORKER, "ID", self.id])
-        if self.trashed:
+        if self.result is not None:
+            found.append(["JOB.CONSUME", board, WORKER, self.id, "RESULT", self.result])
+        elif self.trashed:
             found.append(["JOB.TRASH", board, WORKER, self.id])
         else:
             kind, message = self.failure or ("", "")
@@ -64,7 +77,7 @@ class Posting:
 
     def options(self) -> list[Any]:
         words: list[Any] = []
-        plain = "name queue group at retries lapses jitter timeout expire retain".split()
+        plain = "name queue group at retries lapses jitter timeout expire retain parent".split()
         for name in plain:
             value = getattr(self, name)
             if value is not None:
@@ -87,7 +100,8 @@ class Posting:
 
     def size(self) -> int:
         """About how many bytes it takes in a command."""
-        return len(self.payload) + sum(len(as_text(value)) for value in self.meta.values()) + 200
+        own = len(self.payload) + sum(len(as_text(value)) for value in self.meta.values()) + 200
+        return own + len(self.result or b"") + sum(child.size() for child in self.done)
 
 
 @dataclass
