@@ -72,6 +72,68 @@ const SENTINELS: Names<RedisSentinelOptions> = {
   scripts: true,
 };
 
+type RedisSocketOptions = NonNullable<RedisClientOptions['socket']>;
+type KeysOf<T> = T extends unknown ? keyof T : never;
+/** The options of its socket: those of `node:net` and `node:tls` too. */
+const SOCKET: Readonly<Record<Exclude<KeysOf<RedisSocketOptions>, symbol | number>, true>> = {
+  host: true,
+  port: true,
+  path: true,
+  tls: true,
+  connectTimeout: true,
+  socketTimeout: true,
+  reconnectStrategy: true,
+  localAddress: true,
+  localPort: true,
+  hints: true,
+  family: true,
+  lookup: true,
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: true,
+  autoSelectFamily: true,
+  autoSelectFamilyAttemptTimeout: true,
+  fd: true,
+  allowHalfOpen: true,
+  signal: true,
+  socket: true,
+  checkServerIdentity: true,
+  servername: true,
+  session: true,
+  minDHSize: true,
+  timeout: true,
+  pskCallback: true,
+  ALPNCallback: true,
+  allowPartialTrustChain: true,
+  ca: true,
+  cert: true,
+  sigalgs: true,
+  ciphers: true,
+  clientCertEngine: true,
+  crl: true,
+  dhparam: true,
+  ecdhCurve: true,
+  honorCipherOrder: true,
+  key: true,
+  privateKeyEngine: true,
+  privateKeyIdentifier: true,
+  maxVersion: true,
+  minVersion: true,
+  passphrase: true,
+  pfx: true,
+  secureOptions: true,
+  secureProtocol: true,
+  sessionIdContext: true,
+  ticketKeys: true,
+  sessionTimeout: true,
+  secureContext: true,
+  enableTrace: true,
+  requestCert: true,
+  ALPNProtocols: true,
+  SNICallback: true,
+  rejectUnauthorized: true,
+};
+
 /** How a server is named. */
 export const HOW = "'redis://user:password@host:6379', or { socket: { host, port } }";
 
@@ -90,6 +152,15 @@ export function refuseUnknownOfServer(given: object): void {
   if ('rootNodes' in given) refuseUnknown('a cluster', given, CLUSTER);
   else if ('sentinelRootNodes' in given) refuseUnknown('a place of Sentinels', given, SENTINELS);
   else refuseUnknown('a server', given, CLIENT, ofAnother);
+  const { defaults, rootNodes, nodeClientOptions, sentinelClientOptions } = given as Partial<RedisClusterOptions & RedisSentinelOptions>;
+  for (const one of [given, defaults, ...(rootNodes ?? []), nodeClientOptions, sentinelClientOptions]) refuseUnknownOfSocket((one as RedisClientOptions | undefined)?.socket);
+}
+
+function refuseUnknownOfSocket(socket: object | undefined): void {
+  const unknown = Object.keys(socket ?? {}).find((name) => !Object.hasOwn(SOCKET, name));
+  if (unknown === undefined) return;
+  const near = nearest(unknown, Object.keys(SOCKET));
+  throw new TypeError(`a socket has no option '${unknown}'; there are host, port, path, tls, connectTimeout, and those of node:net and node:tls${near === undefined ? '' : `. Did you mean '${near}'?`}`);
 }
 
 /** Whether a name is an option of node-redis. */

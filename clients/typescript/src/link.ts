@@ -6,6 +6,7 @@ import { Away, BoardError, ConnectionLost, refusal } from './errors.js';
 import { HOW, refuseUnknownOfServer } from './known.js';
 import type { Reply } from './replies.js';
 import { checkPrimary, type Cluster, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
+import { hintOf, isOfTls, optionsOfUrl } from './urls.js';
 import type { Word } from './words.js';
 
 /* eslint-disable @typescript-eslint/no-explicit-any */
@@ -33,6 +34,8 @@ interface Way {
   send(words: readonly Word[]): Promise<unknown>;
   subscribe(channels: string[], heard: (message: string, channel: string) => void): Promise<void>;
   readonly ready: boolean;
+  /** Whether it speaks TLS; undefined while nobody knows whom it asks. */
+  readonly tls: boolean | undefined;
   ref(): void;
   unref(): void;
   on(event: string, listener: (error: Error) => void): unknown;
@@ -70,7 +73,7 @@ export class Place {
         "a client of a cluster or of Sentinels does not show where they are: give a board its options, { rootNodes } or { name, sentinelRootNodes }, or 'sentinel://host:26379,host2:26379/service'",
       );
     } else {
-      const options: RedisClientOptions = typeof found === 'string' ? { url: found } : found;
+      const options = withUrl(found, server === undefined ? '$JOBBOARD_URL' : 'the server of the board');
       this.#make = (name) => clientWay(createClient(ours(options, name)) as AnyClient);
       const parsed = createClient(ours(options, undefined)).options;
       const socket = (parsed.socket ?? {}) as { host?: string; port?: number; path?: string };
@@ -119,6 +122,7 @@ function clientWay(client: AnyClient): Way {
     get ready() {
       return client.isReady;
     },
+    tls: (client.options as RedisClientOptions).socket?.tls === true,
     ref: () => client.ref(),
     unref: () => client.unref(),
     on: (event, listener) => client.on(event, listener),
@@ -147,6 +151,9 @@ function foundWay(find: () => Promise<RedisClientOptions>, name: string | undefi
     get ready() {
       return way?.ready === true;
     },
+    get tls() {
+      return way?.tls;
+    },
     ref: () => way?.ref(),
     unref: () => way?.unref(),
     on: (event, listener) => listeners.push([event, listener]),
@@ -163,6 +170,14 @@ function given(server: Server | undefined): Exclude<Server, AnyClient> {
   if (typeof server === 'string' || isOther(server)) return server as Exclude<Server, AnyClient>;
   if (isClient(server)) return optionsOf(server);
   return Object.keys(server).length === 0 ? url() : server;
+}
+
+/** The options of one server; what its URL says of TLS stands in them. */
+function withUrl(found: string | RedisClientOptions, from: string): RedisClientOptions {
+  if (typeof found === 'string') return optionsOfUrl(found, from);
+  if (found.url === undefined) return found;
+  const { url, socket } = optionsOfUrl(found.url, from);
+  return { ...found, url, ...(socket === undefined ? {} : { socket: { ...socket, ...found.socket } }) } as RedisClientOptions;
 }
 
 function url(): string {
@@ -329,7 +344,7 @@ export class Link {
         if (isOfTheProgram(error)) throw error;
         const refused = error instanceof ErrorReply && this.#named(refusal(error.message));
         if (refused instanceof BoardError) throw refused;
-        if (!patient || Date.now() + wait > end) throw lost(error, this.#shown);
+        if (!patient || isOfTls(textOf(error)) || Date.now() + wait > end) throw lost(error, this.#shown, way.tls);
         await new Promise((resolve) => setTimeout(resolve, wait));
       }
     }
@@ -369,13 +384,14 @@ interface Asking {
 /** Words that are no text, a port that is none: no server was asked, and no other try would help. */
 const isOfTheProgram = (error: unknown): boolean => error instanceof TypeError || error instanceof RangeError;
 
-function lost(error: unknown, shown: string): ConnectionLost {
+/** `tls`: while it connects, whether it speaks TLS. */
+function lost(error: unknown, shown: string, tls?: boolean): ConnectionLost {
   if (error instanceof ConnectionLost) return error;
+  const text = textOf(error);
+  return new ConnectionLost(`no answer from ${shown}: ${text}${hintOf(text, tls)}`, { cause: error });
+}
+
+function textOf(error: unknown): string {
   const causes = error instanceof AggregateError ? (error.errors as Error[]) : [error as Error];
-  const text = causes.map((one) => one.message).join('; ');
-  let hint = '';
-  if (/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|timeout/i.test(text)) {
-    hint = ": the board's server option or $JOBBOARD_URL says where the server is; `jobboard serve` starts one";
-  }
-  return new ConnectionLost(`no answer from ${shown}: ${text}${hint}`, { cause: error });
+  return causes.map((one) => one.message).join('; ');
 }

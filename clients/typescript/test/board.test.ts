@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -7,7 +8,9 @@ import { createClient, createCluster, createSentinel } from '@redis/client';
 import { z } from 'zod';
 
 import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnknown, NoModule, Refused, ResultDropped, TimedOut } from '../src/index.js';
+import { Place } from '../src/link.js';
 import { TestServer } from '../src/testing.js';
+import { hintOf, optionsOfUrl } from '../src/urls.js';
 import { serverOf, until } from './harness.js';
 
 const server = await serverOf();
@@ -29,6 +32,8 @@ describe('where the server is', () => {
       [{ options: { host: 'db', port: 6380 }, sendCommand: () => undefined }, `^this is a client of ioredis or another package, and a board takes one of node-redis: write ${instead}`],
       [createCluster({ rootNodes: [{ url: 'redis://db' }] }), '^a client of a cluster or of Sentinels does not show where they are'],
       [createSentinel({ name: 'jobs', sentinelRootNodes: [{ host: 'db', port: 26_379 }] }), '^a client of a cluster or of Sentinels does not show where they are'],
+      [{ socket: { prot: 1 } }, "^a socket has no option 'prot'; there are host, port, path, tls, .*. Did you mean 'port'\\?"],
+      [{ rootNodes: [{ socket: { hots: 'db' } }] }, "^a socket has no option 'hots'; .* Did you mean 'host'\\?"],
       [null, '^a server is a URL, options of node-redis or a client of it, not null'],
       [6379, '^a server is a URL, .* not 6379'],
     ];
@@ -60,6 +65,60 @@ describe('where the server is', () => {
     await board.post(1, { id: 'a' });
     assert.equal(await client.sendCommand(['EXISTS', 'of-a-client']), 1);
     assert.equal(client.isOpen, true, 'it stays as it is');
+  });
+
+  test('a URL that is none says what to write, and whose it is', (t) => {
+    const wrong: [string, string][] = [
+      ['127.0.0.1:6379', "'127.0.0.1:6379', F, is no URL: write 'redis://127.0.0.1:6379'"],
+      ['localhost:6379', "'localhost:6379', F, does not begin with redis:// or rediss://: write 'redis://localhost:6379'"],
+      ['valkey://db:7000', "'valkey://db:7000', F, does not begin with redis:// or rediss://: write 'redis://db:7000'"],
+      ['valkeys://ann:secret@db', "'valkeys://…@db', F, does not begin with redis:// or rediss://: write 'redis://user:password@host:6379/0', or rediss:// for TLS"],
+      ['redis://db:1/x', "'redis://db:1/x', F, ends with no number of a database: write 'redis://host:6379/0'"],
+      ['redis://db?ssl_ca_cert=x', "the URL of F has no option 'ssl_ca_cert'; .* Did you mean 'ssl_ca_certs'\\?"],
+      ['redis://db?ssl_ca_certs=/nowhere', 'ssl_ca_certs in the URL of F is for TLS: the URL begins with rediss://'],
+      ['rediss://db?ssl_ca_certs=/nowhere', 'ssl_ca_certs in the URL of F names a file that cannot be read: ENOENT'],
+    ];
+    const before = process.env['JOBBOARD_URL'];
+    t.after(() => {
+      if (before === undefined) delete process.env['JOBBOARD_URL'];
+      else process.env['JOBBOARD_URL'] = before;
+    });
+    const says = (text: string, from: string) => new RegExp(`^TypeError: ${text.replace('F', from)}`);
+    for (const [url, text] of wrong) {
+      for (const options of [url, { url }, { server: url }]) assert.throws(make(options), says(text, 'the server of the board'));
+      process.env['JOBBOARD_URL'] = url;
+      assert.throws(make({}), says(text, '\\$JOBBOARD_URL'));
+    }
+    assert.throws(make(''), /^TypeError: '', the server of the board, is empty: write 'redis:.*without a server it is \$JOBBOARD_URL$/);
+  });
+
+  test('a URL names the files of TLS, as in Python', () => {
+    const file = fileURLToPath(import.meta.url);
+    const { url, socket } = optionsOfUrl(`rediss://db/1?ssl_ca_certs=${file}&ssl_certfile=${file}&ssl_keyfile=${file}&ssl_cert_reqs=none&socket_timeout=5`, 'x');
+    const bytes = readFileSync(file);
+    assert.deepEqual([url, socket], ['rediss://db/1', { ca: bytes, cert: bytes, key: bytes, rejectUnauthorized: false }]);
+    assert.match(String(make(`rediss://db/1?ssl_ca_certs=${file}`)()), /at db:6379, db 1$/);
+  });
+
+  test('a connection that fails says what TLS may have to do with it', async (t) => {
+    const resets = createServer((socket) => socket.on('error', () => undefined).resetAndDestroy());
+    await new Promise<void>((resolve) => resets.listen(0, '127.0.0.1', resolve));
+    t.after(() => resets.close());
+    const { port } = resets.address() as AddressInfo;
+    for (const [scheme, other] of [['redis', 'where the server speaks TLS, the URL begins with rediss://'], ['rediss', 'where the server does not speak TLS, the URL begins with redis://']] as const) {
+      const link = new Place(`${scheme}://127.0.0.1:${String(port)}`).open();
+      await assert.rejects(link.ask(['PING'], { patient: false }), (error) => error instanceof ConnectionLost && error.message.endsWith(other));
+      link.close();
+    }
+    const hints: [string, RegExp][] = [
+      ['self-signed certificate in certificate chain', /ssl_ca_certs/],
+      ['unable to verify the first certificate', /socket: \{ ca:/],
+      ["Hostname/IP does not match certificate's altnames: IP", /servername/],
+      ['write EPROTO … ssl3_get_record:wrong version number', /begins with redis:/],
+      ['tlsv13 alert certificate required, SSL alert number 116: tls alert', /ssl_certfile/],
+    ];
+    for (const [text, hint] of hints) assert.match(hintOf(text, true), hint);
+    assert.equal(hintOf('ECONNRESET', undefined), '', 'a connection that was made');
   });
 
   test('the options stay as they were given', () => {
