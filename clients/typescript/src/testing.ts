@@ -54,6 +54,8 @@ export class TestServer {
   readonly #boards: Board[] = [];
   readonly #link: Link;
   readonly #end: () => void;
+  readonly #program: string;
+  readonly #gone: Promise<unknown>;
   #log = '';
 
   private constructor(
@@ -64,20 +66,27 @@ export class TestServer {
   ) {
     this.#folder = mkdtempSync(join(tmpdir(), 'jobboard-test-'));
     const module = options.module ?? process.env['JOBBOARD_MODULE'];
-    if (module === undefined) throw new Error("where is the module? TestServer.start({ module: '…/libjobboard.so' }), or $JOBBOARD_MODULE");
+    if (module === undefined) {
+      throw new Error("where is the module? $JOBBOARD_MODULE or TestServer.start({ module: '…/libjobboard.so' }) says it; `pip install jobboard-server` has one, and `python -m jobboard_server` prints where");
+    }
+    this.#program = options.server ?? process.env['JOBBOARD_SERVER'] ?? 'redis-server';
     const clock = options.manualClock === false ? [] : ['clock', 'manual'];
     const config = [
       ...['bind 127.0.0.1', `port ${String(port)}`, `dir ${this.#folder}`, 'save ""', 'appendonly no'],
       ...[`loadmodule ${[module, ...clock].join(' ')}`, ...(options.config ?? [])],
     ];
-    this.#process = spawn(options.server ?? process.env['JOBBOARD_SERVER'] ?? 'redis-server', ['-'], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#process = spawn(this.#program, ['-'], { stdio: ['pipe', 'pipe', 'pipe'] });
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.on('data', (data: Buffer) => {
         this.#log = (this.#log + data.toString()).slice(-10_000);
       });
     }
-    this.#process.on('error', (error) => {
-      this.#log += error.message;
+    this.#gone = new Promise((resolve) => {
+      this.#process.once('close', resolve); // its last words are read
+      this.#process.once('error', (error) => {
+        this.#log += error.message;
+        resolve(undefined);
+      });
     });
     this.#process.stdin?.on('error', () => undefined).end(`${config.join('\n')}\n`);
     this.#end = () => this.#process.kill('SIGKILL');
@@ -170,7 +179,7 @@ export class TestServer {
 
   async #answers(): Promise<void> {
     for (const end = Date.now() + WITHIN; ; ) {
-      if (this.#process.exitCode !== null || this.#process.pid === undefined) throw new Error(`the server has not started: ${this.#log.trim().split('\n').slice(-5).join('\n')}`);
+      if (this.#process.exitCode !== null || this.#process.pid === undefined) throw await this.#notStarted();
       try {
         await this.#link.ask(['PING'], { patient: false });
         return;
@@ -179,6 +188,15 @@ export class TestServer {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
+  }
+
+  async #notStarted(): Promise<Error> {
+    await this.#gone;
+    const lines = this.#log.split('\n').filter((line) => line.trim() !== '' && !line.includes('overcommit'));
+    const faults = lines.filter((line) => /error|fail|can't|cannot|abort|unknown|bad /i.test(line));
+    const said = (faults.length > 0 ? faults : lines).slice(-5).join('\n');
+    const how = (this.#process.exitCode ?? -1) < 0 ? '' : `, and ended with ${String(this.#process.exitCode)}`;
+    return new Error(`the server '${this.#program}' ($JOBBOARD_SERVER or { server }) has not started${how}: ${said === '' ? 'it said nothing' : said}`);
   }
 
   async #ask(...words: string[]): Promise<unknown> {

@@ -27,6 +27,18 @@ test('a board of another server is refused', async () => {
   await assert.rejects(server.work(other), /its jobs are real/);
 });
 
+test('a server that does not start says why', async (t) => {
+  const before = process.env['JOBBOARD_MODULE'];
+  t.after(() => {
+    process.env['JOBBOARD_MODULE'] = before;
+  });
+  await assert.rejects(TestServer.start({ server: '/nowhere/redis-server' }), /the server '\/nowhere\/redis-server' \(\$JOBBOARD_SERVER or \{ server \}\) has not started: spawn \/nowhere\/redis-server ENOENT$/);
+  await assert.rejects(TestServer.start({ server: '/bin/true' }), /has not started, and ended with 0: it said nothing$/);
+  await assert.rejects(TestServer.start({ module: '/nowhere/libjobboard.so' }), (error: Error) => error.message.includes('/nowhere/libjobboard.so') && !error.message.includes('overcommit'));
+  delete process.env['JOBBOARD_MODULE'];
+  await assert.rejects(TestServer.start(), /where is the module\? .* `python -m jobboard_server` prints where$/);
+});
+
 test('what a handler throws is told', async () => {
   const failing = server.board('other');
   const task = failing.task('x', { retries: 0 }).handle(() => {
