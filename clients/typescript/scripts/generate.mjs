@@ -40,6 +40,7 @@ const TYPES = {
   text: 'string',
   list: 'readonly string[]',
   map: 'Readonly<Record<string, string | number | boolean>>',
+  costs: 'Readonly<Record<string, number>>',
   only: 'Only',
   backoff: 'Backoff',
   after: 'After',
@@ -154,8 +155,17 @@ function comment(text, indent = '  ') {
 
 const FALLBACK = ['JOB.POST', 'JOB.CLAIM', 'JOB.CONSUME', 'JOB.HEARTBEAT', 'JOB.LIST', 'JOB.CANCEL'].map(told);
 
+/** What a page of a listing or a slice of a verb is, where its section leaves it to the chapter. */
+const PAGES = {
+  COUNT: { meaning: 'at most this many in one reply', range: '' },
+  CURSOR: { meaning: 'the cursor of the last call; `0` begins', range: '' },
+};
+
 function describe(name, word) {
-  for (const from of [told(name), ...FALLBACK]) {
+  const own = told(name);
+  if (!own.has(word) && PAGES[word] && name !== 'JOB.CLAIM') return PAGES[word];
+  // An M-form takes the options of the single one.
+  for (const from of [own, ...(name.startsWith('JOB.M') ? [told(name.replace('JOB.M', 'JOB.'))] : []), ...FALLBACK]) {
     const found = from.get(word);
     if (found) return found;
   }
@@ -202,7 +212,7 @@ for (const { command, entries } of commands) {
   out += `/** The options of \`${command}\`, in the words of its reference. */\nexport interface ${typeName(command)}Options {\n`;
   for (const { key, shape, choices, meaning } of entries) {
     const words = choices?.map((one) => `'${one}'`).join(' | ');
-    const type = shape === 'counted' ? `${words} | number` : (words ?? TYPES[shape]);
+    const type = key === 'costs' ? TYPES.costs : shape === 'counted' ? `${words} | number` : (words ?? TYPES[shape]);
     out += `${comment(meaning)}  ${key}?: ${type} | undefined;\n`;
   }
   out += '}\n\n';
@@ -259,6 +269,7 @@ for (const { key, word, names, meaning } of filters) {
   if (word === 'STATE') type = 'State | readonly State[]';
   if (names[0] === 'version') type = 'number';
   if (names.length > 1) type = 'readonly (string | number)[]';
+  if (word === 'META') type = 'Readonly<Record<string, string | number>> | readonly (string | number)[]';
   out += `${comment(`Jobs ${meaning}`)}  ${key}?: ${type} | undefined;\n`;
 }
 out += `}
@@ -276,6 +287,59 @@ ${filters.map(({ key, word, names }) => `  ${key}: ['${word}', ${names.length}],
 
 `;
 
+// Rows of listings
+
+/** What is more than a number in them. */
+const ROW_TYPES = { queue: 'string', group: 'string', limit: 'string', worker: 'string', role: 'string', 'dead-queue': 'string', limits: 'readonly string[]', meta: 'Readonly<Record<string, string>>' };
+const OF_WORKERS = new Set(['role', 'meta']);
+for (const [command, type, what] of [
+  ['JOB.QUEUES', 'QueueRow', 'A queue'],
+  ['JOB.GROUPS', 'GroupRow', 'A group'],
+  ['JOB.LIMITS', 'LimitRow', 'A shared limit'],
+  ['JOB.WORKER', 'WorkerRow', 'A registered worker'],
+]) {
+  out += `/** ${what}, as \`${command}\` lists it. */\nexport interface ${type} {\n`;
+  const [, body] = sections.get(command).split('| field | meaning |');
+  for (const [cell, meaning] of rows(body.split('\n\n')[0])) {
+    for (const name of named(cell)) {
+      const optional = command === 'JOB.WORKER' && OF_WORKERS.has(name) ? '?' : '';
+      out += `${comment(meaning)}  readonly '${name}'${optional}: ${ROW_TYPES[name] ?? 'number'};\n`;
+    }
+  }
+  out += '}\n\n';
+}
+
+out += `/** How long something took or was late, ms: see JOB.STATS in the reference. */
+export interface Distribution {
+  readonly count: number;
+  readonly sum: number;
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
+  readonly deviation: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  /** From, to (-1: without end) and how many, of each bin that is not empty. */
+  readonly histogram: readonly (readonly [from: number, to: number, n: number])[];
+}
+
+/** What happened on a day, as \`JOB.STATS\` returns it. */
+export interface Statistics {
+  /** The date: \`2026-11-21\`. */
+  readonly day: string;
+`;
+for (const heading of ['counts', 'sum of', 'distribution of']) {
+  const [, body] = sections.get('JOB.STATS').split(`| field | ${heading} |`);
+  for (const [cell, meaning] of rows(body.split('\n\n')[0])) {
+    for (const name of named(cell)) {
+      const type = heading === 'distribution of' ? 'Distribution' : name === 'costs' ? 'Readonly<Record<string, number>>' : 'number';
+      out += `${comment(meaning)}  readonly '${name}': ${type};\n`;
+    }
+  }
+}
+out += '}\n\n';
+
 // Tables
 
 const states = /in this state: ([a-z, ]+)/.exec(describe('JOB.LIST', 'STATE').meaning)[1].split(/, | or /);
@@ -289,13 +353,21 @@ out += `/** The events of a board, with their bits in the setting \`events\`. */
 
 out += '/** The settings of boards, queues, groups and shared limits. */\nexport interface Settings {\n';
 const settings = [];
+/** Milliseconds as one writes them here. */
+function asDuration(ms) {
+  if (ms === '-1') return "'forever'";
+  const number = Number(ms.replaceAll(',', ''));
+  if (Number.isNaN(number)) return ms;
+  for (const [unit, size] of [['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000]]) if (number > 0 && number % size === 0) return `'${number / size}${unit}'`;
+  return `'${number}ms'`;
+}
 for (const [cell, meaning, range, byDefault, where] of table('Settings')) {
   if (!/board|queue|group|limit/.test(where ?? '')) continue;
   const [name] = named(cell);
   const kind = range.endsWith(' ms') ? (range.startsWith('-1') ? 'endless' : 'duration') : range === '0 to 1' ? 'flag' : range === 'a name' ? 'text' : 'number';
   settings.push([name, kind]);
-  const type = { endless: "Duration | 'forever'", duration: 'Duration', flag: 'boolean', text: 'string', number: name === 'events' ? "number | EventKind | 'all' | 'none' | (string & {})" : 'number' }[kind];
-  out += `${comment(`${meaning}. Range: ${range}; default: ${byDefault}; set for: ${where}`)}  '${name}'?: ${type} | undefined;\n`;
+  const type = { endless: "Duration | 'forever'", duration: 'Duration', flag: 'boolean', text: 'string', number: name === 'events' ? "number | EventKind | 'all' | 'none' | `${EventKind},${string}`" : 'number' }[kind];
+  out += `${comment(`${meaning}. Range: ${range}; default: ${kind === 'duration' || kind === 'endless' ? asDuration(byDefault) : byDefault}; set for: ${where}`)}  '${name}'?: ${type} | undefined;\n`;
 }
 out += `  /** The shared limits that a queue or a group names. */\n  limits?: readonly string[] | undefined;\n}\n\n`;
 out += `/** How settings are written. */\nexport const SETTINGS = {\n${settings.map(([name, kind]) => `  '${name}': '${kind}',`).join('\n')}\n  limits: 'list',\n} as const satisfies Record<keyof Settings, Shape>;\n\n`;

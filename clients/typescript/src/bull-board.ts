@@ -52,8 +52,8 @@ export class BoardAdapter extends BaseAdapter {
   }
 
   async getJobCounts(): Promise<JobCounts> {
-    const row = (await this.board.queues()).find((one) => one['queue'] === this.queue) ?? {};
-    const counts = SHOWN.map((status) => [status, statesOf([status]).reduce((sum, state) => sum + Number(row[state] ?? 0), 0)]);
+    const row = (await this.board.queues()).find((one) => one.queue === this.queue);
+    const counts = SHOWN.map((status) => [status, statesOf([status]).reduce((sum, state) => sum + (row?.[state] ?? 0), 0)]);
     return { latest: 0, prioritized: 0, paused: 0, ...(Object.fromEntries(counts) as Record<Shown, number>) };
   }
 
@@ -105,7 +105,7 @@ export class BoardAdapter extends BaseAdapter {
   }
 
   async isPaused(): Promise<boolean> {
-    return (await this.board.queues()).some((one) => one['queue'] === this.queue && one['paused'] !== 0);
+    return (await this.board.queues()).some((one) => one.queue === this.queue && one.paused !== 0);
   }
 
   async pause(): Promise<void> {
@@ -118,7 +118,7 @@ export class BoardAdapter extends BaseAdapter {
 
   /** The board keeps counts of days, and not of minutes. */
   async getMetrics(type: 'completed' | 'failed'): Promise<QueueMetrics> {
-    const count = Number((await this.board.stats({ queue: this.queue }))[type]);
+    const count = (await this.board.stats({ queue: this.queue }))[type];
     return { meta: { count, prevTS: 0, prevCount: 0 }, data: [], count };
   }
 
@@ -127,7 +127,7 @@ export class BoardAdapter extends BaseAdapter {
   }
 
   async getGlobalConcurrency(): Promise<number | null> {
-    const found = Number((await this.board.settingsGet(['concurrency'], { queue: this.queue }))['concurrency']?.value);
+    const found = Number((await this.board.settingsGet(['concurrency'], { queue: this.queue })).concurrency?.value);
     return found < 0 ? null : found;
   }
 

@@ -13,7 +13,13 @@ export interface Codec {
 export const json: Codec = {
   text: true,
   encode(value) {
-    const text = JSON.stringify(value) as string | undefined;
+    let text: string | undefined;
+    try {
+      text = (JSON.stringify as (value: unknown) => string | undefined)(value);
+    } catch (error) {
+      const where = bigintIn(value, '');
+      throw new PayloadError(where === undefined ? `JSON cannot write it: ${(error as Error).message}` : `JSON cannot write ${where === '' ? 'it' : `its ${where}`}, a BigInt: String(…) makes text of it`, { cause: error });
+    }
     if (text === undefined) throw new PayloadError(`JSON has no ${typeof value}`);
     return text;
   },
@@ -25,6 +31,17 @@ export const json: Codec = {
     }
   },
 };
+
+/** The way to the first BigInt, of which JSON has none: `.items[2].id`; of a circle nothing. */
+function bigintIn(value: unknown, path: string, above: readonly unknown[] = []): string | undefined {
+  if (typeof value === 'bigint') return path.replace(/^\./, '');
+  if (typeof value !== 'object' || value === null || above.includes(value)) return undefined;
+  for (const [key, one] of Object.entries(value)) {
+    const found = bigintIn(one, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`, [...above, value]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
 
 /** Bytes as they are: text or a Buffer goes in, a Buffer comes out. */
 export const raw: Codec = {

@@ -16,6 +16,23 @@ export interface BoardEvent {
   readonly at?: number;
   /** The board's revision. */
   readonly version?: number;
+  /** The board's name, and the number of its database. */
+  readonly board?: string;
+  readonly db?: number;
+  readonly queue?: string;
+  readonly name?: string;
+  readonly worker?: string;
+  readonly token?: number;
+  readonly attempt?: number;
+  readonly kind?: string;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly progress?: number;
+  readonly stage?: string;
+  readonly due?: number;
+  readonly signal?: string;
+  /** The queue to which it moved. */
+  readonly next?: string;
   readonly [field: string]: unknown;
 }
 
@@ -38,7 +55,7 @@ export async function eventsOf(board: Board, kinds: readonly EventKind[]): Promi
 async function checkPublished(board: Board, kinds: readonly EventKind[]): Promise<void> {
   let published: number;
   try {
-    published = (await board.settingsGet(['events']))['events']?.value as number;
+    published = (await board.settingsGet(['events'])).events?.value as number;
   } catch (error) {
     if (BoardError.is(error, 'NOPERM')) return;
     throw error;

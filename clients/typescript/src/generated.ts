@@ -26,7 +26,7 @@ export interface PostOptions {
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
   /** the job becomes ready after this time. Range: 0 to 2^40 ms */
@@ -102,7 +102,7 @@ export interface MpostOptions {
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
   /** the job becomes ready after this time. Range: 0 to 2^40 ms */
@@ -174,7 +174,7 @@ export interface FlowOptions {
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
   /** the job becomes ready after this time. Range: 0 to 2^40 ms */
@@ -258,7 +258,7 @@ export interface ScheduleSetOptions {
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
   priority?: number | undefined;
   /** a run becomes ready this long after its intended time. Range: 0 to 2^40 ms */
@@ -309,9 +309,9 @@ export interface ScheduleSetOptions {
 
 /** The options of `JOB.SCHEDULE LIST`, in the words of its reference. */
 export interface ScheduleListOptions {
-  /** the cursor of the last call. Range: | 0 */
+  /** the cursor of the last call; `0` begins */
   cursor?: string | undefined;
-  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  /** at most this many in one reply */
   count?: number | undefined;
 }
 
@@ -364,14 +364,14 @@ export interface HeartbeatOptions {
   /** the permits that this claim has cost so far, of every rate that `COSTS` does not name: see Costs known afterwards. Range: 0 to 2^31-1 */
   cost?: number | undefined;
   /** the same of single shared limits. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** no job that counts against this limit is claimed for this time. The limit must be one of the job's. Range: 1 to 2^40 ms */
   pause?: Rest | undefined;
 }
 
 /** The options of `JOB.MHEARTBEAT`, in the words of its reference. */
 export interface MheartbeatOptions {
-  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms */
+  /** the length of the lease, now and at later heartbeats. Range: 1 to 2^40 ms */
   lease?: Duration | undefined;
 }
 
@@ -388,7 +388,7 @@ export interface StepOptions {
   /** what this claim has cost so far. Range: as in JOB.HEARTBEAT */
   cost?: number | undefined;
   /** what this claim has cost so far. Range: as in JOB.HEARTBEAT */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
 }
 
 /** The options of `JOB.AWAIT`, in the words of its reference. */
@@ -412,7 +412,7 @@ export interface AwaitOptions {
   /** what this claim has cost so far. Range: as in JOB.HEARTBEAT */
   cost?: number | undefined;
   /** what this claim has cost so far. Range: as in JOB.HEARTBEAT */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** the last option: claims the next job as well, unless the worker keeps this one. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -430,7 +430,7 @@ export interface ConsumeOptions {
   /** what this claim has cost. Range: as in JOB.HEARTBEAT */
   cost?: number | undefined;
   /** what this claim has cost. Range: as in JOB.HEARTBEAT */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** only when the job is in this queue: otherwise the command is refused with `WRONGQUEUE`. For a program that knows where the job should be, when others may have moved it. Range: 1 to 255 bytes */
   if?: Only | undefined;
   /** is kept with the record. Range: up to `max-payload` bytes */
@@ -469,17 +469,17 @@ export interface ConsumeOptions {
 
 /** The options of `JOB.MCONSUME`, in the words of its reference. */
 export interface MconsumeOptions {
-  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  /** sets these fields of the kept record, or of the job in its next queue, and keeps the others. Range: at most 64 in all */
   meta?: Readonly<Record<string, string | number | boolean>> | undefined;
-  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  /** what this claim has cost. Range: as in JOB.HEARTBEAT */
   cost?: number | undefined;
-  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** what this claim has cost. Range: as in JOB.HEARTBEAT */
+  costs?: Readonly<Record<string, number>> | undefined;
   /** only when the job is in this queue: otherwise the command is refused with `WRONGQUEUE`. For a program that knows where the job should be, when others may have moved it. Range: 1 to 255 bytes */
   if?: Only | undefined;
   /** is kept with the record. Range: up to `max-payload` bytes */
   result?: unknown | undefined;
-  /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
+  /** how long the server keeps the record. Range: -1 (for ever) to 2^40 ms */
   retain?: Duration | 'forever' | undefined;
   /** completes the job although somebody asked to cancel it. Range: | */
   force?: boolean | undefined;
@@ -489,23 +489,23 @@ export interface MconsumeOptions {
   nextCost?: number | undefined;
   /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
   nextCosts?: Readonly<Record<string, string | number | boolean>> | undefined;
-  /** the job's type, by which workers choose what to do. Range: 1 to 255 bytes */
+  /** the name with which the job continues, for workers that choose by name what to do. Range: 1 to 255 bytes, with `NEXT` */
   name?: string | undefined;
-  /** the job becomes ready after this time. Range: 0 to 2^40 ms */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   delay?: Duration | undefined;
-  /** jobs with a higher priority are claimed first. Range: -2^31 to 2^31-1 */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   priority?: number | undefined;
-  /** jobs that must be complete before this one runs: see Dependencies. With `CHILDREN` its children. The option can be repeated, with `CHILDREN` once. Range: n 0 to `max-batch`, at most 10,000 in all */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   after?: After | undefined;
-  /** refuses the post when the board does not know an id in `AFTER`. Range: with `AFTER` */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   strict?: boolean | undefined;
-  /** signals that must arrive before the job runs: see Waiting for signals. Range: n 1 to 64, each once, 1 to 255 bytes */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   await?: readonly string[] | undefined;
-  /** one of the signals is enough. Range: with `AWAIT` */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   any?: boolean | undefined;
-  /** how long the job waits for the signals, counted from the post. Range: 1 to 2^40 ms, with `AWAIT` */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   within?: Duration | undefined;
-  /** what happens then. `run`: its handler runs, and learns that nobody answered. `fail`: it fails with kind `signal`. `cancel`: it is cancelled. Range: with `WITHIN` */
+  /** as in JOB.POST. Times count from now. Range: with `NEXT` */
   ontimeout?: 'run' | 'fail' | 'cancel' | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
@@ -530,7 +530,7 @@ export interface FailOptions {
   /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
   cost?: number | undefined;
   /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
   pause?: Rest | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
@@ -539,21 +539,21 @@ export interface FailOptions {
 
 /** The options of `JOB.MFAIL`, in the words of its reference. */
 export interface MfailOptions {
-  /** See JOB.MFAIL. */
+  /** the wait before the next try. Range: 0 to 2^40 ms */
   retry?: Duration | undefined;
-  /** See JOB.MFAIL. */
+  /** no further try: the job is failed. Range: | */
   noretry?: boolean | undefined;
-  /** how long the server keeps the record after the job is complete. Range: -1 (for ever) to 2^40 ms */
+  /** how long the server keeps the record when no other try follows. Range: -1 (for ever) to 2^40 ms */
   retain?: Duration | 'forever' | undefined;
-  /** fields of your own, up to 64. Range: field 1 to 255 bytes, value up to `max-text` */
+  /** sets these fields and keeps the others. Range: at most 64 in all */
   meta?: Readonly<Record<string, string | number | boolean>> | undefined;
-  /** a line for the job's history. Range: up to `max-text` bytes */
+  /** a line for the job's history, such as a traceback; it comes before the failure. Range: up to `max-text` bytes */
   log?: string | undefined;
-  /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
+  /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
   cost?: number | undefined;
-  /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
-  /** no job that counts against this limit is claimed for this time. The limit must be one of the job's. Range: 1 to 2^40 ms */
+  /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
+  costs?: Readonly<Record<string, number>> | undefined;
+  /** what this claim has cost, and a pause of a limit whose upstream refuses calls. Range: as in JOB.HEARTBEAT */
   pause?: Rest | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
@@ -572,7 +572,7 @@ export interface AbandonOptions {
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** no job that counts against this limit is claimed for this time. The limit must be one of the job's. Range: 1 to 2^40 ms */
   pause?: Rest | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
@@ -590,7 +590,7 @@ export interface MabandonOptions {
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** no job that counts against this limit is claimed for this time. The limit must be one of the job's. Range: 1 to 2^40 ms */
   pause?: Rest | undefined;
 }
@@ -606,7 +606,7 @@ export interface TrashOptions {
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -620,7 +620,7 @@ export interface MtrashOptions {
   /** how many permits a claim of the job takes where a rate is set. Range: 1 to 2^31-1 */
   cost?: number | undefined;
   /** how many permits it takes of single shared limits, in place of `COST`. Range: n 1 to 16, each limit once; costs 0 to 2^31-1 */
-  costs?: Readonly<Record<string, string | number | boolean>> | undefined;
+  costs?: Readonly<Record<string, number>> | undefined;
   /** the last option: claims the next job as well. The options of the claim follow it. Range: | */
   claim?: ClaimOptions | undefined;
 }
@@ -649,9 +649,9 @@ export interface WorkerListOptions {
 
 /** The options of `JOB.CANCEL`, in the words of its reference. */
 export interface CancelOptions {
-  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  /** at most this many in one reply */
   count?: number | undefined;
-  /** the cursor of the last call. Range: | 0 */
+  /** the cursor of the last call; `0` begins */
   cursor?: string | undefined;
   /** See JOB.CANCEL. */
   dryrun?: boolean | undefined;
@@ -663,9 +663,9 @@ export interface CancelOptions {
 
 /** The options of `JOB.RELEASE`, in the words of its reference. */
 export interface ReleaseOptions {
-  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  /** at most this many in one reply */
   count?: number | undefined;
-  /** the cursor of the last call. Range: | 0 */
+  /** the cursor of the last call; `0` begins */
   cursor?: string | undefined;
   /** See JOB.RELEASE. */
   dryrun?: boolean | undefined;
@@ -683,9 +683,9 @@ export interface RequeueOptions {
   payload?: unknown | undefined;
   /** the queue to which the jobs go. Range: 1 to 255 bytes */
   to?: string | undefined;
-  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  /** at most this many in one reply */
   count?: number | undefined;
-  /** the cursor of the last call. Range: | 0 */
+  /** the cursor of the last call; `0` begins */
   cursor?: string | undefined;
   /** See JOB.REQUEUE. */
   dryrun?: boolean | undefined;
@@ -695,9 +695,9 @@ export interface RequeueOptions {
 
 /** The options of `JOB.DELETE`, in the words of its reference. */
 export interface DeleteOptions {
-  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  /** at most this many in one reply */
   count?: number | undefined;
-  /** the cursor of the last call. Range: | 0 */
+  /** the cursor of the last call; `0` begins */
   cursor?: string | undefined;
   /** See JOB.DELETE. */
   dryrun?: boolean | undefined;
@@ -709,9 +709,9 @@ export interface DeleteOptions {
 
 /** The options of `JOB.UPDATE`, in the words of its reference. */
 export interface UpdateOptions {
-  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  /** at most this many in one reply */
   count?: number | undefined;
-  /** the cursor of the last call. Range: | 0 */
+  /** the cursor of the last call; `0` begins */
   cursor?: string | undefined;
   /** See JOB.UPDATE. */
   dryrun?: boolean | undefined;
@@ -749,9 +749,9 @@ export interface UpdateOptions {
 
 /** The options of `JOB.SIGNAL`, in the words of its reference. */
 export interface SignalOptions {
-  /** at most this many jobs. From Q queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  /** at most this many in one reply */
   count?: number | undefined;
-  /** the cursor of the last call. Range: | 0 */
+  /** the cursor of the last call; `0` begins */
   cursor?: string | undefined;
   /** See JOB.SIGNAL. */
   dryrun?: boolean | undefined;
@@ -831,7 +831,7 @@ export interface ListOptions {
 
 /** The options of `JOB.COUNT`, in the words of its reference. */
 export interface CountOptions {
-  /** the cursor of the last call. Range: | 0 */
+  /** the cursor of the last call; `0` begins */
   cursor?: string | undefined;
 }
 
@@ -1514,7 +1514,7 @@ export interface Plainly {
   /** Jobs whose id begins so: `order-*` */
   id?: string | readonly string[] | undefined;
   /** Jobs with this value in this field of their `meta` */
-  meta?: readonly (string | number)[] | undefined;
+  meta?: Readonly<Record<string, string | number>> | readonly (string | number)[] | undefined;
   /** Jobs whose reported stage, or the message of whose last failure, contains this */
   stage?: string | readonly string[] | undefined;
   /** Jobs whose reported stage, or the message of whose last failure, contains this */
@@ -1554,6 +1554,219 @@ export const FILTERS = {
   contains: ['CONTAINS', 1],
 } as const satisfies Record<keyof Plainly, readonly [string, number]>;
 
+/** A queue, as `JOB.QUEUES` lists it. */
+export interface QueueRow {
+  /** its name */
+  readonly 'queue': string;
+  /** jobs in that state */
+  readonly 'scheduled': number;
+  /** jobs in that state */
+  readonly 'blocked': number;
+  /** jobs in that state */
+  readonly 'ready': number;
+  /** jobs in that state */
+  readonly 'claimed': number;
+  /** jobs in that state */
+  readonly 'complete': number;
+  /** jobs in that state */
+  readonly 'failed': number;
+  /** jobs in that state */
+  readonly 'cancelled': number;
+  /** jobs in that state */
+  readonly 'trashed': number;
+  /** until when a pause of the queue or of the board stops claims: Unix ms, -1 until it is resumed, 0 when not paused */
+  readonly 'paused': number;
+  /** the setting in force */
+  readonly 'concurrency': number;
+  /** the shared limits that it names */
+  readonly 'limits': readonly string[];
+  /** the dead queue that it names; empty when it names none */
+  readonly 'dead-queue': string;
+  /** the bytes of its records, which `max-bytes` limits */
+  readonly 'record-bytes': number;
+  /** how long ago the oldest ready job first could run, ms; -1 when none is ready. Of more than 64 priorities, the highest 64 are compared */
+  readonly 'oldest': number;
+  /** jobs posted, and jobs ended in any way, per second over the last minute, as this server has seen them since it loaded the board */
+  readonly 'arrival-rate': number;
+  /** jobs posted, and jobs ended in any way, per second over the last minute, as this server has seen them since it loaded the board */
+  readonly 'completion-rate': number;
+  /** ms until no job is ready at these rates; 0 when none is ready now, -1 when the queue does not get empty */
+  readonly 'drain': number;
+  /** how late deadlines were handled today, ms, as in JOB.STATS */
+  readonly 'lateness-p99': number;
+  /** how late deadlines were handled today, ms, as in JOB.STATS */
+  readonly 'lateness-max': number;
+}
+
+/** A group, as `JOB.GROUPS` lists it. */
+export interface GroupRow {
+  /** their names */
+  readonly 'queue': string;
+  /** their names */
+  readonly 'group': string;
+  /** jobs in that state */
+  readonly 'scheduled': number;
+  /** jobs in that state */
+  readonly 'blocked': number;
+  /** jobs in that state */
+  readonly 'ready': number;
+  /** jobs in that state */
+  readonly 'claimed': number;
+  /** jobs in that state */
+  readonly 'complete': number;
+  /** jobs in that state */
+  readonly 'failed': number;
+  /** jobs in that state */
+  readonly 'cancelled': number;
+  /** jobs in that state */
+  readonly 'trashed': number;
+  /** until when a pause of the group itself stops claims: Unix ms, -1 until it is resumed, 0 when not paused */
+  readonly 'paused': number;
+  /** the settings in force */
+  readonly 'weight': number;
+  /** the settings in force */
+  readonly 'concurrency': number;
+  /** the settings in force */
+  readonly 'ordered': number;
+  /** the settings in force */
+  readonly 'rate': number;
+  /** the settings in force */
+  readonly 'rate-period': number;
+  /** the settings in force */
+  readonly 'burst': number;
+  /** the settings in force */
+  readonly 'max-jobs': number;
+  /** the settings in force */
+  readonly 'limits': readonly string[];
+}
+
+/** A shared limit, as `JOB.LIMITS` lists it. */
+export interface LimitRow {
+  /** its name */
+  readonly 'limit': string;
+  /** how many queues name it, for themselves or for their groups */
+  readonly 'queues': number;
+  /** how many claimed jobs count against it */
+  readonly 'claimed': number;
+  /** its settings */
+  readonly 'concurrency': number;
+  /** its settings */
+  readonly 'rate': number;
+  /** its settings */
+  readonly 'rate-period': number;
+  /** its settings */
+  readonly 'burst': number;
+  /** until when it has no permit: Unix ms, 0 when it has one, -1 when none will ever come */
+  readonly 'dry': number;
+  /** how many permits it owes, because jobs have cost more than was expected; 0 when none */
+  readonly 'debt': number;
+  /** until when it is paused: Unix ms, 0 when it is not, -1 without end */
+  readonly 'paused': number;
+}
+
+/** A registered worker, as `JOB.WORKER` lists it. */
+export interface WorkerRow {
+  /** the name */
+  readonly 'worker': string;
+  /** role and fields, when given */
+  readonly 'role'?: string;
+  /** role and fields, when given */
+  readonly 'meta'?: Readonly<Record<string, string>>;
+  /** when the worker first registered */
+  readonly 'registered': number;
+  /** when the registration lapses, Unix ms; -1: no time is set */
+  readonly 'expires': number;
+  /** 1 when the registration lasts as long as a connection */
+  readonly 'session': number;
+  /** 1 when the worker is quiet */
+  readonly 'quiet': number;
+  /** ms since its last command that this server has seen */
+  readonly 'active': number;
+  /** how many jobs it holds */
+  readonly 'claimed': number;
+  /** how many leases it has lost since it registered */
+  readonly 'lapsed': number;
+}
+
+/** How long something took or was late, ms: see JOB.STATS in the reference. */
+export interface Distribution {
+  readonly count: number;
+  readonly sum: number;
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
+  readonly deviation: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  /** From, to (-1: without end) and how many, of each bin that is not empty. */
+  readonly histogram: readonly (readonly [from: number, to: number, n: number])[];
+}
+
+/** What happened on a day, as `JOB.STATS` returns it. */
+export interface Statistics {
+  /** The date: `2026-11-21`. */
+  readonly day: string;
+  /** new jobs, those of schedules included */
+  readonly 'posted': number;
+  /** posts that replaced a job */
+  readonly 'replaced': number;
+  /** jobs that a schedule posted */
+  readonly 'fired': number;
+  /** claims */
+  readonly 'claimed': number;
+  /** jobs that ended so */
+  readonly 'completed': number;
+  /** jobs that ended so */
+  readonly 'failed': number;
+  /** jobs that ended so */
+  readonly 'cancelled': number;
+  /** jobs that ended so */
+  readonly 'trashed': number;
+  /** failed tries and run timeouts that another try follows */
+  readonly 'retried': number;
+  /** leases that ended, with a registration as well; not those of jobs that `cancel-grace` ended */
+  readonly 'lapsed': number;
+  /** runs that timed out */
+  readonly 'timeouts': number;
+  /** late heartbeats that took the job back */
+  readonly 'revived': number;
+  /** jobs that a worker gave back, or held when it deregistered */
+  readonly 'abandoned': number;
+  /** jobs that an operator or a pause took from a worker, and claims whose client had disconnected */
+  readonly 'released': number;
+  /** jobs that waited too long; they count as `failed` too */
+  readonly 'expired': number;
+  /** ended jobs that were made ready again */
+  readonly 'requeued': number;
+  /** jobs that an operator deleted */
+  readonly 'deleted': number;
+  /** waits for signals, and waits for children, that began */
+  readonly 'awaited': number;
+  /** signals that arrived */
+  readonly 'signalled': number;
+  /** waits for signals whose time was over */
+  readonly 'await-timeouts': number;
+  /** the permits that claims have cost: the estimates of their jobs, and what workers said instead. The difference counts on the day of the report, whose sum may be negative */
+  readonly 'cost': number;
+  /** the same of single limits, as `COSTS` named them for jobs that count against them: a map */
+  readonly 'costs': Readonly<Record<string, number>>;
+  /** how long jobs had been ready when they were claimed. The wait starts again after a failure, a lapse or a delay */
+  readonly 'wait': Distribution;
+  /** how long a worker had its job, from the claim until it consumed, failed, abandoned or trashed the job, in time or late. Claims that others ended are not counted */
+  readonly 'run': Distribution;
+  /** how long jobs waited for signals or for their children, until these were there, the time was over, or the job ended, was replaced or deleted: each wait of `awaited`, once it is over */
+  readonly 'await': Distribution;
+  /** how late the server handled a deadline: all of the following */
+  readonly 'lateness': Distribution;
+  /** of the end of a claim, after its lease (and grace), run timeout or `cancel-grace` had ended */
+  readonly 'lease-lateness': Distribution;
+  /** of a delayed job becoming ready, after it was due */
+  readonly 'due-lateness': Distribution;
+  /** of a run of a schedule, after its time */
+  readonly 'fire-lateness': Distribution;
+}
+
 /** The states of a job. */
 export const STATES = ['scheduled', 'blocked', 'ready', 'claimed', 'complete', 'failed', 'cancelled', 'trashed'] as const;
 /** The state of a job. */
@@ -1591,33 +1804,33 @@ export type EventKind = keyof typeof EVENTS;
 
 /** The settings of boards, queues, groups and shared limits. */
 export interface Settings {
-  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms; default: 30000; set for: module, board, queue */
+  /** how long a claim holds without a heartbeat. Range: 1 to 2^40 ms; default: '30s'; set for: module, board, queue */
   'lease'?: Duration | undefined;
   /** how many failures are followed by another try; -1: no limit. Range: -1 to 2^31-1; default: 10; set for: module, board, queue */
   'retries'?: number | undefined;
   /** how many lost leases are followed by another try; -1: no limit. Range: -1 to 2^31-1; default: 5; set for: module, board, queue */
   'lapses'?: number | undefined;
-  /** the wait before the first retry. Each further wait doubles. Range: 0 to 2^40 ms; default: 5000; set for: module, board, queue */
+  /** the wait before the first retry. Each further wait doubles. Range: 0 to 2^40 ms; default: '5s'; set for: module, board, queue */
   'backoff-base'?: Duration | undefined;
-  /** the longest wait before a retry. Range: 0 to 2^40 ms; default: 3600000; set for: module, board, queue */
+  /** the longest wait before a retry. Range: 0 to 2^40 ms; default: '1h'; set for: module, board, queue */
   'backoff-max'?: Duration | undefined;
   /** by how many percent that wait varies at random, up or down. Range: 0 to 100; default: 10; set for: module, board, queue */
   'jitter'?: number | undefined;
-  /** the longest time that one run may take; -1 or 0: no limit. Range: -1 to 2^40 ms; default: -1; set for: module, board, queue */
+  /** the longest time that one run may take; -1 or 0: no limit. Range: -1 to 2^40 ms; default: 'forever'; set for: module, board, queue */
   'timeout'?: Duration | 'forever' | undefined;
-  /** the age at which an unclaimed job fails; -1 or 0: no limit. Range: -1 to 2^40 ms; default: -1; set for: module, board, queue */
+  /** the age at which an unclaimed job fails; -1 or 0: no limit. Range: -1 to 2^40 ms; default: 'forever'; set for: module, board, queue */
   'expire'?: Duration | 'forever' | undefined;
-  /** how long a complete job without a result is kept; -1: for ever. Range: -1 to 2^40 ms; default: 0; set for: module, board */
+  /** how long a complete job without a result is kept; -1: for ever. Range: -1 to 2^40 ms; default: '0ms'; set for: module, board */
   'retain-complete'?: Duration | 'forever' | undefined;
-  /** how long a complete job with a result is kept; -1: for ever. Range: -1 to 2^40 ms; default: 3600000; set for: module, board */
+  /** how long a complete job with a result is kept; -1: for ever. Range: -1 to 2^40 ms; default: '1h'; set for: module, board */
   'retain-result'?: Duration | 'forever' | undefined;
-  /** how long a failed job is kept; -1: for ever. Range: -1 to 2^40 ms; default: 2592000000; set for: module, board */
+  /** how long a failed job is kept; -1: for ever. Range: -1 to 2^40 ms; default: '30d'; set for: module, board */
   'retain-failed'?: Duration | 'forever' | undefined;
-  /** how long a trashed job is kept; -1: for ever. Range: -1 to 2^40 ms; default: 2592000000; set for: module, board */
+  /** how long a trashed job is kept; -1: for ever. Range: -1 to 2^40 ms; default: '30d'; set for: module, board */
   'retain-trashed'?: Duration | 'forever' | undefined;
-  /** how long a cancelled job is kept; -1: for ever. Range: -1 to 2^40 ms; default: 86400000; set for: module, board */
+  /** how long a cancelled job is kept; -1: for ever. Range: -1 to 2^40 ms; default: '1d'; set for: module, board */
   'retain-cancelled'?: Duration | 'forever' | undefined;
-  /** how long a worker whose connection has closed may return to its `SESSION` claims and registration. Range: 0 to 2^40 ms; default: 0; set for: module, board */
+  /** how long a worker whose connection has closed may return to its `SESSION` claims and registration. Range: 0 to 2^40 ms; default: '0ms'; set for: module, board */
   'session-grace'?: Duration | undefined;
   /** how many complete jobs are kept; the oldest are dropped. Range: 0 to 2^31-1; default: 100000; set for: module, board */
   'keep-complete'?: number | undefined;
@@ -1629,7 +1842,7 @@ export interface Settings {
   'keep-cancelled'?: number | undefined;
   /** how many dropped jobs the board remembers, for commands that are sent again. Range: 0 to 1000000; default: 10000; set for: board */
   'tombstones'?: number | undefined;
-  /** how long it remembers them. Range: 0 to 2^40 ms; default: 60000; set for: board */
+  /** how long it remembers them. Range: 0 to 2^40 ms; default: '1m'; set for: board */
   'tombstone-ttl'?: Duration | undefined;
   /** how many first events of a job's history are kept. Range: 0 to 1000; default: 5; set for: board */
   'history-first'?: number | undefined;
@@ -1641,26 +1854,26 @@ export interface Settings {
   'concurrency'?: number | undefined;
   /** how many days of statistics are kept, today included; 0: none, and nothing is counted. Range: 0 to 3650; default: 30; set for: board */
   'stats-days'?: number | undefined;
-  /** how long a worker keeps a job after its lease has ended, before the job is ready again. The claim fixes it. Range: 0 to 2^40 ms; default: 0; set for: module, board, queue */
+  /** how long a worker keeps a job after its lease has ended, before the job is ready again. The claim fixes it. Range: 0 to 2^40 ms; default: '0ms'; set for: module, board, queue */
   'grace'?: Duration | undefined;
-  /** how long a worker may continue after a request to cancel; then the job is cancelled. -1: as long as its claim holds. Range: -1 to 2^40 ms; default: -1; set for: module, board, queue */
+  /** how long a worker may continue after a request to cancel; then the job is cancelled. -1: as long as its claim holds. Range: -1 to 2^40 ms; default: 'forever'; set for: module, board, queue */
   'cancel-grace'?: Duration | 'forever' | undefined;
   /** how many turns a group gets for each turn of a group with weight 1. A change counts after the next turn of a waiting group. Range: 1 to 1000; default: 1; set for: group */
   'weight'?: number | undefined;
   /** 1: the group runs one job after the other. The next job waits until the last has ended, including its retries. A job that comes back is next, whatever the priorities of the others. Range: 0 to 1; default: 0; set for: group */
   'ordered'?: boolean | undefined;
-  /** the waiting time that raises a job's priority by one; 0: never. Counts for jobs posted, requeued or moved afterwards. Range: 0 to 2^31-1 ms; default: 0; set for: board, queue */
+  /** the waiting time that raises a job's priority by one; 0: never. Counts for jobs posted, requeued or moved afterwards. Range: 0 to 2^31-1 ms; default: '0ms'; set for: board, queue */
   'ageing'?: Duration | undefined;
   /** how many permits arrive in each `rate-period`, which limits how fast jobs are claimed; -1: no limit. The board's value is for all its queues together, not for each. Range: -1 to 2^31-1; default: -1; set for: board, queue, group, limit */
   'rate'?: number | undefined;
-  /** the time in which `rate` permits arrive. Range: 1 to 2^31-1 ms; default: 1000; set for: board, queue, group, limit */
+  /** the time in which `rate` permits arrive. Range: 1 to 2^31-1 ms; default: '1s'; set for: board, queue, group, limit */
   'rate-period'?: Duration | undefined;
   /** how many permits are kept, and how many there are at first. A rate above a few hundred a second needs a larger burst: with 1, at most one permit per millisecond is used, and those that arrive between claims are lost. `rate` / 50 (20 ms of permits) is enough. Range: 1 to 2^31-1; default: 1; set for: board, queue, group, limit */
   'burst'?: number | undefined;
   /** the dead queue of a queue; an empty name: none. Range: a name; default: none; set for: queue */
   'dead-queue'?: string | undefined;
   /** which events are published: the sum of their bits, or names. Range: 0 to 524287; default: 0; set for: module, board */
-  'events'?: number | EventKind | 'all' | 'none' | (string & {}) | undefined;
+  'events'?: number | EventKind | 'all' | 'none' | `${EventKind},${string}` | undefined;
   /** 1: only events of tracked jobs are published. `JOB.SETTINGS` takes `yes` and `no` as well. Range: 0 to 1; default: 0; set for: module, board */
   'events-tracked'?: boolean | undefined;
   /** how many jobs that have not ended the board, the queue or the group can have, each counted by itself; -1: no limit. Posts, `JOB.REQUEUE`, and `JOB.UPDATE` of the queue are refused above it (`LIMIT max-jobs`), or wait with `BLOCK` of a post; schedules pass over their time. Range: -1 to 2^31-1; default: -1; set for: board, queue, group */
@@ -1681,9 +1894,9 @@ export interface Settings {
   'max-step-bytes'?: number | undefined;
   /** how many bytes of output are kept of a job, the last ones, and how long a chunk can be (`LIMIT output-bytes`); 0: no output. Range: 0 to 67108864; default: 65536; set for: board */
   'output-bytes'?: number | undefined;
-  /** how long a job that lost a lease waits before workers can claim it again. Each further lapse doubles the wait, up to `backoff-max`, varied by `jitter`. So a job that kills its workers does not come first each time; 0: it is ready at once. Range: 0 to 2^40 ms; default: 0; set for: module, board, queue */
+  /** how long a job that lost a lease waits before workers can claim it again. Each further lapse doubles the wait, up to `backoff-max`, varied by `jitter`. So a job that kills its workers does not come first each time; 0: it is ready at once. Range: 0 to 2^40 ms; default: '0ms'; set for: module, board, queue */
   'lapse-delay'?: Duration | undefined;
-  /** how long the record of a job with output is kept after its end at least, also where `RETAIN` or another setting says less, so that readers get the end of it. Range: 0 to 2^40 ms; default: 60000; set for: board */
+  /** how long the record of a job with output is kept after its end at least, also where `RETAIN` or another setting says less, so that readers get the end of it. Range: 0 to 2^40 ms; default: '1m'; set for: board */
   'retain-output'?: Duration | undefined;
   /** The shared limits that a queue or a group names. */
   limits?: readonly string[] | undefined;

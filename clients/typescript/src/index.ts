@@ -2,7 +2,7 @@
 export { Board, type Elsewhere } from './board/board.js';
 export type { Changes, Said, Scope, Setting, Slice, Sweep } from './board/operating.js';
 export type { Node } from './board/posting.js';
-export type { Changed, Explanation, Listing } from './board/reading.js';
+export type { Changed, Explanation, HolderRow, Listing, TagRow } from './board/reading.js';
 export { type BoardOptions, collected, type Page } from './board/sending.js';
 export type { OutputChunk, Patience } from './board/waiting.js';
 export type { Beat, Chained, ChildrenWait, Failure, Held, SignalWait, Stored } from './board/working.js';

@@ -199,4 +199,4 @@ function field(key: string, found: Reply): unknown {
 }
 
 /** Which fields a record is to have; when undefined, all but `steps`, `signals` and `history`. */
-export type FieldNames = readonly (Field | (string & {}))[];
+export type FieldNames = readonly Field[];

@@ -1,6 +1,7 @@
 /** Refuses options that nobody reads: where no compiler looks, a misspelt one would be left out in silence. */
 import type { RedisClientOptions, RedisClusterOptions, RedisSentinelOptions } from '@redis/client';
 
+import { COMMANDS } from './generated.js';
 import { nearest } from './handlers.js';
 
 type Names<T> = Readonly<Record<keyof T, true>>;
@@ -161,6 +162,14 @@ function refuseUnknownOfSocket(socket: object | undefined): void {
   if (unknown === undefined) return;
   const near = nearest(unknown, Object.keys(SOCKET));
   throw new TypeError(`a socket has no option '${unknown}'; there are host, port, path, tls, connectTimeout, and those of node:net and node:tls${near === undefined ? '' : `. Did you mean '${near}'?`}`);
+}
+
+/** Those of a task: of its posts, and its own. */
+export function refuseUnknownOfTask(name: string, given: object): void {
+  const ofOneJob = new Set<string>(['id', 'nx', 'xx', 'replace', 'name', 'at', 'after', 'strict', 'parent', 'share']);
+  const ofAll = COMMANDS['JOB.POST'].map(([key]) => key).filter((key) => !ofOneJob.has(key));
+  const names = Object.fromEntries([...ofAll, 'noretry', 'result'].map((key) => [key, true as const]));
+  refuseUnknown(`the task '${name}'`, given, names, (key) => (key === 'attempts' ? ". Tries after the first are 'retries': attempts 3 are retries 2" : undefined));
 }
 
 /** Whether a name is an option of node-redis. */

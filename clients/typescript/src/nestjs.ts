@@ -5,6 +5,7 @@ import { type DynamicModule, Inject, Module, type OnApplicationBootstrap, type O
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 
 import { Board } from './board/board.js';
+import type { Context } from './context.js';
 import type { HandlerFunction, Which } from './handlers.js';
 import { Task } from './tasks.js';
 import type { WorkerOptions } from './worker/options.js';
@@ -14,6 +15,10 @@ const HANDLERS = Symbol('jobboard handlers');
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 type AnyTask = Task<any, any, any>;
+
+/** A decorator of methods that take the payload of a task, and return its result. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type MethodOf<Output, Result> = <M extends (payload: Output, context: Context<any>) => Result | Promise<Result>>(prototype: object, method: string | symbol, descriptor: TypedPropertyDescriptor<M>) => void;
 
 interface Found {
   readonly method: string;
@@ -25,6 +30,9 @@ interface Found {
  *
  *     @Handler(welcome) async send({ to }: { to: string }, context: Context) { … }
  */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export function Handler<Output, Result>(task: Task<any, Output, Result>): MethodOf<Output, Result>;
+export function Handler(which: string | Which): MethodDecorator;
 export function Handler(which: string | Which | AnyTask): MethodDecorator {
   return (prototype, method) => {
     const known = (Reflect.getMetadata(HANDLERS, prototype) ?? []) as readonly Found[];

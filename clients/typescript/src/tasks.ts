@@ -36,15 +36,18 @@ export interface CallOptions<Input = unknown> extends Omit<PostOptions, 'name' |
 }
 
 /** When a task's schedule posts: `cron`, or `every`; and options of the jobs. */
-export interface Times extends Omit<ScheduleSetOptions, 'name'> {
+export type Times = Omit<ScheduleSetOptions, 'name' | 'cron' | 'every'> & {
   /** The schedule's id; the task's name by default. */
   id?: string;
-}
+} & ({ cron: string; every?: undefined } | { every: Duration; cron?: undefined });
 
 /** A call of a task that is to be posted with others: see `Flow`. */
 export type Call = Omit<Node, 'label'> & { readonly label?: string };
 
-/** What a handler's return value is as a result. */
+/**
+ * What a handler's return value is as a result. With JSON others get what JSON makes of it: of a `Date` its text, of a
+ * `Map` `{}`.
+ */
 export type ResultOf<R> = Exclude<Awaited<R>, Complete | Next>;
 
 const LONGEST = 200;
@@ -104,8 +107,13 @@ export class Task<Input, Output = Input, Result = unknown> {
     return new Next(this.options.queue ?? 'default', payload, { name: this.name, ...options });
   }
 
-  /** Makes the schedule of the task's name, or changes it: call it where the program starts. */
+  /**
+   * Makes the schedule of the task's name, or changes it: call it where the program starts. Options that it had and that
+   * are not given stay as they are: `board.scheduleDel` before makes it anew.
+   */
   async schedule(times: Times, payload: Input): Promise<void> {
+    const { cron, every } = times as { cron?: unknown; every?: unknown };
+    if (cron === undefined && every === undefined) throw new TypeError(`${this.name}: when? schedule({ cron: '0 3 * * *' }, payload), or { every: '1h' }`);
     const { id = this.name, ...rest } = times;
     const { onconflict: _, jitter: backoffJitter, ...others } = this.#words(payload, undefined, await validated(this.schema, payload, this.name));
     await this.board.rawScheduleSet(id, payload, { ...(others as ScheduleSetOptions), backoffJitter, ...rest, name: this.name });

@@ -74,7 +74,7 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
       return counted(word, list(value, key));
     case 'map': {
       const pairs = Object.entries(value);
-      return [word, String(pairs.length), ...pairs.flatMap(([field, one]) => [field, String(one)])];
+      return [word, String(pairs.length), ...pairs.flatMap(([field, one]) => [field, plain(one, `${key}.${field}`)])];
     }
     case 'counted':
     case 'choice':
@@ -104,7 +104,21 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
   }
 }
 
+/** A value of a map. */
+function plain(value: unknown, key: string): string {
+  if (['string', 'number', 'boolean'].includes(typeof value)) return String(value);
+  throw new TypeError(`${key} is text, a number or a boolean, not ${JSON.stringify(value)}: JSON.stringify makes text of it`);
+}
+
 function afterWords(after: After): Word[] {
+  const lists = Array.isArray(after) ? (after as readonly unknown[]) : [after];
+  if (!lists.every((one) => (typeof one === 'string' && Array.isArray(after)) || (typeof one === 'object' && one !== null && ('ids' in one || 'children' in one)))) {
+    throw new TypeError(`after is a list of ids, { ids, onfailure } or { children: true }, not ${JSON.stringify(after)}`);
+  }
+  return afterLists(after);
+}
+
+function afterLists(after: After): Word[] {
   const lists = Array.isArray(after)
     ? after.every((one) => typeof one === 'string')
       ? [{ ids: after as readonly string[] }]
@@ -144,6 +158,7 @@ export function filterWords(filters: Filters, prefix: readonly string[] = []): W
     const row = (FILTERS as Readonly<Record<string, readonly [string, number]>>)[key];
     if (row === undefined) throw new TypeError(`there is no filter '${key}'; there are ${Object.keys(FILTERS).join(', ')} and not`);
     const [word, length] = row;
+    if (length > 1 && !Array.isArray(value)) return Object.entries(value as object).flatMap(([field, one]) => [...prefix, word, field, plain(one, `${key}.${field}`)]);
     if (length === 0) return value === true ? [...prefix, word] : [];
     if (length > 1) return [...prefix, word, ...(value as readonly unknown[]).map(String)];
     const many: readonly unknown[] = Array.isArray(value) ? value : [value];

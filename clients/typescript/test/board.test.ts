@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { createClient, createCluster, createSentinel } from '@redis/client';
 import { z } from 'zod';
 
-import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnknown, NoModule, Refused, ResultDropped, TimedOut } from '../src/index.js';
+import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnknown, NoModule, Refused, ResultDropped, type State, TimedOut } from '../src/index.js';
 import { Place } from '../src/link.js';
 import { TestServer } from '../src/testing.js';
 import { hintOf, optionsOfUrl } from '../src/urls.js';
@@ -162,7 +162,7 @@ describe('posting', () => {
   test('fields are named alone or as an option', async () => {
     const board = server.board();
     await board.post(1, { id: 'a' });
-    for (const fields of [['state'], { fields: ['state'] }]) {
+    for (const fields of [['state'], { fields: ['state'] }] as const) {
       assert.deepEqual(JSON.parse(JSON.stringify(await board.get('a', fields))), { state: 'ready' });
       assert.deepEqual(JSON.parse(JSON.stringify(await board.getMany(['a'], fields))), [{ state: 'ready' }]);
     }
@@ -312,6 +312,102 @@ describe('tasks', () => {
   });
 });
 
+describe('types and what arrives', () => {
+  const kindsOf = (name: string): Map<string, string> => {
+    const page = readFileSync(fileURLToPath(new URL('../../src/generated.ts', import.meta.url)), 'utf8');
+    const body = page.split(`export interface ${name} {`)[1]?.split('\n}')[0] ?? '';
+    return new Map([...body.matchAll(/^ {2}readonly '?([\w-]+)'?\??: (.*);$/gm)].map((row) => [row[1] ?? '', row[2] ?? '']));
+  };
+  const check = (name: string, row: object): void => {
+    const kinds = kindsOf(name);
+    for (const [key, found] of Object.entries(row)) {
+      const kind = kinds.get(key);
+      const is = Array.isArray(found) ? 'readonly string[]' : typeof found === 'object' ? (kind === 'Distribution' ? kind : `Readonly<Record<string, ${key === 'costs' ? 'number' : 'string'}>>`) : typeof found;
+      assert.equal(kind, is, `${name}.${key}`);
+    }
+    for (const key of kinds.keys()) assert.ok(key in row, `${name}.${key} does not arrive`);
+  };
+
+  test('rows have the fields of their types', async () => {
+    const board = server.board();
+    await board.settingsSet({ rate: 10 }, { limit: 'api' });
+    await board.post(1, { queue: 'mails', group: 'acme', tags: ['t'], costs: { api: 1 } });
+    await board.workerRegister('w', { role: 'mailer', meta: { host: 'a' } });
+    await board.claim('w', { queues: ['mails'] });
+    const [queue] = await board.queues();
+    const [worker] = await collected(board.workerList());
+    const [group, limit, holder, tag] = [(await board.groups())[0], (await board.limits())[0], (await board.workers())[0], (await board.tags())[0]];
+    const stats = await board.stats();
+    assert.ok(queue && group && limit && worker && holder && tag);
+    const numbers: readonly number[] = [queue.claimed, queue['arrival-rate'], group.weight, limit.debt, worker.lapsed, holder.claimed, tag.jobs, stats.posted, stats.wait.p99];
+    assert.ok(numbers.every((one) => typeof one === 'number'));
+    for (const [name, row] of Object.entries({ QueueRow: queue, GroupRow: group, LimitRow: limit, WorkerRow: worker, Statistics: stats, Distribution: stats.wait })) {
+      if (name !== 'Distribution') check(name, row);
+    }
+    assert.deepEqual(Object.keys(stats.wait).sort(), [...kindsOf('Distribution').keys()].sort());
+    assert.deepEqual([Object.keys(holder).sort(), Object.keys(tag).sort()], [['active', 'claimed', 'worker'], ['jobs', 'tag']]);
+    const state: State | null = await board.state('nobody');
+    const told: 'cancelled' | 'requested' | 'already' | null | undefined = (await board.cancel('nobody'))[0];
+    assert.deepEqual([state, told], [null, null]);
+    assert.equal((await board.settingsGet(['events'])).events?.value, 0);
+  });
+
+  test('what does not compile is refused when it runs', async () => {
+    const board = server.board();
+    await board.post(1, { id: 'a', meta: { a: 'b', n: 1 } });
+    assert.deepEqual((await collected(board.list({ meta: { a: 'b', n: 1 } }, { fields: ['id'] }))).length, 1);
+    assert.equal((await collected(board.list({ meta: ['a', 'c'] }))).length, 0);
+    assert.equal((await collected(board.list({ not: { meta: { a: 'b' } } }))).length, 0);
+    // @ts-expect-error: a cost is a number
+    await assert.rejects(board.post(1, { costs: { a: 'x' } }));
+    // @ts-expect-error: there is no such field
+    await board.get('a', { fields: ['sate'] }).catch(() => undefined);
+    // @ts-expect-error: there is no such event
+    await assert.rejects(board.settingsSet({ events: 'completd' }));
+    await board.settingsSet({ events: 'completed,failed' });
+    // @ts-expect-error: meta is flat
+    await assert.rejects(board.post(1, { meta: { a: { b: 1 } } }), /^TypeError: meta.a is text, a number or a boolean, not \{"b":1\}: JSON.stringify makes text of it/);
+    for (const after of ['abc', 5, [5], { id: 'a' }]) await assert.rejects(board.post(1, { after } as never), /^TypeError: after is a list of ids, \{ ids, onfailure \} or \{ children: true \}, not /);
+    assert.ok(await board.post(1, { after: ['a'] }));
+    for (const codec of ['msgpack', 5, {}]) assert.throws(() => server.board('x', { codec } as never), /^TypeError: a codec is 'json', 'raw', or \{ encode, decode \}, not /);
+    assert.throws(() => board.task('u', { attempts: 3 } as never), /^TypeError: the task 'u' has no option 'attempts'; there are .*\. Tries after the first are 'retries': attempts 3 are retries 2$/);
+    const tick = board.task('tick');
+    // @ts-expect-error: neither cron nor every
+    await assert.rejects(tick.schedule({}, {}), /^TypeError: tick: when\? schedule\(\{ cron: /);
+    // @ts-expect-error: one of both
+    await assert.rejects(tick.schedule({ cron: '0 3 * * *', every: '1h' }, {}), BoardError);
+  });
+
+  test('a schedule keeps the options that a later call leaves out', async () => {
+    const board = server.board();
+    const tick = board.task('tick');
+    await tick.schedule({ cron: '0 3 * * *', tz: 'Europe/Berlin', max: 5 }, {});
+    await tick.schedule({ cron: '0 3 * * *' }, {});
+    assert.deepEqual([(await board.scheduleGet('tick'))?.tz, (await board.scheduleGet('tick'))?.max], ['Europe/Berlin', 5]);
+    await board.scheduleDel('tick');
+    await tick.schedule({ cron: '0 3 * * *' }, {});
+    assert.equal((await board.scheduleGet('tick'))?.max, undefined);
+  });
+
+  test('a payload that JSON cannot write names the task and the field', async () => {
+    const board = server.board();
+    const mail = board.task<object>('mail');
+    await assert.rejects(mail.post({ items: [{ id: 1n }] }), { name: 'PayloadError', message: 'mail: JSON cannot write its items[0].id, a BigInt: String(…) makes text of it' });
+    const circle: Record<string, unknown> = {};
+    circle['self'] = circle;
+    await assert.rejects(mail.post(circle), { name: 'PayloadError', message: /^mail: JSON cannot write it: Converting circular structure/ });
+  });
+
+  test('each entry of the package is found without exports too', () => {
+    const { exports, typesVersions } = JSON.parse(readFileSync(fileURLToPath(new URL('../../package.json', import.meta.url)), 'utf8')) as {
+      exports: Record<string, { require?: { types: string } }>;
+      typesVersions: { '*': Record<string, string[]> };
+    };
+    const entries = Object.entries(exports).filter(([name, found]) => name !== '.' && found.require !== undefined);
+    assert.deepEqual(typesVersions['*'], Object.fromEntries(entries.map(([name, found]) => [name.slice(2), [found.require?.types]])));
+  });
+});
+
 describe('working', () => {
   test('a job is claimed, kept and completed', async () => {
     const board = server.board();
@@ -409,7 +505,7 @@ describe('working', () => {
     const board = server.board();
     assert.equal((await board.workerRegister('alice', { role: 'mailer', meta: { host: 'web' }, for: '1m' })).quiet, false);
     await board.workerQuiet('alice');
-    assert.deepEqual((await collected(board.workerList({ role: 'mailer' }))).map((one) => [one['worker'], one['quiet'], one['meta']]), [['alice', 1, { host: 'web' }]]);
+    assert.deepEqual((await collected(board.workerList({ role: 'mailer' }))).map((one) => [one.worker, one.quiet, one.meta]), [['alice', 1, { host: 'web' }]]);
     await board.workerResume('alice');
     assert.equal(await board.workerDeregister('alice'), true);
   });
@@ -460,11 +556,11 @@ describe('operating', () => {
     await board.settingsSet({ lease: '1m', events: 'posted,failed', 'keep-failed': 5 });
     await board.settingsSet({ concurrency: 2, rate: 100, 'rate-period': '1m' }, { limit: 'api' });
     await board.settingsSet({ limits: ['api'] }, { queue: 'mails' });
-    assert.deepEqual((await board.settingsGet(['lease', 'limits'], { queue: 'mails' }))['limits'], { value: ['api'], source: 'queue' });
-    assert.deepEqual((await board.settingsGet(['lease']))['lease'], { value: 60_000, source: 'board' });
+    assert.deepEqual((await board.settingsGet(['lease', 'limits'], { queue: 'mails' })).limits, { value: ['api'], source: 'queue' });
+    assert.deepEqual((await board.settingsGet(['lease'])).lease, { value: 60_000, source: 'board' });
     await board.settingsReset(['lease']);
-    assert.equal((await board.settingsGet(['lease']))['lease']?.source, 'default');
-    assert.deepEqual((await board.limits()).map((one) => one['limit']), ['api']);
+    assert.equal((await board.settingsGet(['lease'])).lease?.source, 'default');
+    assert.deepEqual((await board.limits()).map((one) => one.limit), ['api']);
     // @ts-expect-error: there is no such setting
     await assert.rejects(board.settingsSet({ leash: '1s' }), /there is no setting 'leash'/);
   });
@@ -549,16 +645,16 @@ describe('reading', () => {
     assert.deepEqual((await collected(board.children('p'))).map((job) => job.id), ['c']);
     assert.deepEqual((await board.history('p'))?.map((one) => one.event), ['posted']);
     assert.equal((await board.explain('p'))?.reasons.at(0)?.reason, 'unclaimed');
-    assert.equal((await board.queues())[0]?.['ready'], 2);
-    assert.equal((await board.groups())[0]?.['group'], 'acme');
+    assert.equal((await board.queues())[0]?.ready, 2);
+    assert.equal((await board.groups())[0]?.group, 'acme');
     assert.deepEqual(await board.tags(), [{ tag: 'x', jobs: 1 }]);
     const [job] = await board.claim('alice', { fields: ['id', 'token'] });
     assert.ok(job);
     await board.fail('alice', job, 'ValueError', 'no number', { noretry: true });
     assert.deepEqual(await board.kinds(), { ValueError: 1 });
     assert.deepEqual(await board.workers(), []);
-    assert.equal((await board.stats())['posted'], 2);
-    assert.deepEqual((await board.stats())['costs'], {});
+    assert.equal((await board.stats()).posted, 2);
+    assert.deepEqual((await board.stats()).costs, {});
     const info = await board.info({ digest: true });
     assert.equal(info?.['jobs'], 2);
     assert.match(await board.metrics(), /jobboard_jobs\{board="board"/);
@@ -602,7 +698,7 @@ describe('waiting', () => {
     assert.deepEqual(seen, ['ready', 'claimed', 'claimed 50', 'complete']);
   });
 
-  for (const fields of [undefined, ['progress']]) {
+  for (const fields of [undefined, ['progress']] as const) {
     test(`a watch of ${fields?.join() ?? 'all fields'} shows no heartbeat that changes none of them`, async () => {
       const board = server.board();
       const send = board.sendWaiting.bind(board);

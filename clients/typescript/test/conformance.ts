@@ -7,7 +7,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
-import { Board, BoardError, collected, type Context, JobFailed, JobUnknown, NoRetry, ResultDropped, TimedOut, toMs, Worker } from '../src/index.js';
+import { Board, BoardError, collected, type Context, JobFailed, JobUnknown, NoRetry, ResultDropped, type Settings, TimedOut, toMs, Worker } from '../src/index.js';
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -21,7 +21,7 @@ const { positionals, values } = parseArgs({
 });
 const server = `redis://127.0.0.1:${values.port}`;
 
-/* eslint-disable @typescript-eslint/no-explicit-any, @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-unsafe-argument, @typescript-eslint/no-unsafe-member-access */
+/* eslint-disable @typescript-eslint/no-explicit-any, @typescript-eslint/no-unsafe-assignment, @typescript-eslint/no-unsafe-argument */
 type Request = Record<string, any>;
 
 const CALLS: Record<string, (board: Board, request: Request) => unknown> = {
@@ -45,7 +45,7 @@ const CALLS: Record<string, (board: Board, request: Request) => unknown> = {
   pause: (board, { options }) => board.pause(options),
   resume: (board, { options }) => board.resume(options),
   settings_set: (board, { settings, options }) => board.settingsSet(settings, options),
-  settings_get: async (board, { setting, options }) => (await board.settingsGet([setting], options))[setting],
+  settings_get: async (board, { setting, options }) => (await board.settingsGet([setting], options))[setting as keyof Settings],
   schedule_set: (board, { id, payload, options }) => board.scheduleSet(id, payload, options),
   schedule_run: (board, { id }) => board.scheduleRun(id),
   schedule_del: (board, { id }) => board.scheduleDel(id),

@@ -30,6 +30,15 @@ test('methods of providers are handlers, for as long as the application lives', 
   // What @Handler(welcome) above a method does; this file is compiled without decorators.
   Handler(welcome)(Mails.prototype, 'send', {});
   Handler({ queue: 'bulk' })(Mails.prototype, 'bulk', {});
+  const of = (descriptor: unknown) => descriptor as never;
+  const decorate = Handler(welcome);
+  // Compiled, and not run: what the decorator takes.
+  const checked = (): void => {
+    decorate(Mails.prototype, 'send', of(0) as TypedPropertyDescriptor<Mails['send']>);
+    // @ts-expect-error: the task has an object as its payload
+    decorate(Mails.prototype, 'bulk', of(0) as TypedPropertyDescriptor<Mails['bulk']>);
+  };
+  assert.equal(typeof checked, 'function');
   class App {}
   Module({ imports: [JobboardModule.forRoot({ board, worker: { logger: null } })], providers: [Mails] })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: false });

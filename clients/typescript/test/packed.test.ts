@@ -67,7 +67,7 @@ test('records are the same packed and not', async () => {
   assert.ok(own);
   await board.heartbeat('w', own, { progress: 12.5, stage: 'half' });
   await board.step('w', own, 'one', { done: true });
-  const fields = ['id', 'state', 'steps', 'signals', 'meta', 'tags', 'progress', 'payload', 'token', 'posted', 'priority', 'cost', 'share'];
+  const fields = ['id', 'state', 'steps', 'signals', 'meta', 'tags', 'progress', 'payload', 'token', 'posted', 'priority', 'cost', 'share'] as const;
   const plain = new Job(await board.send('JOB.GET', [id, 'FIELDS', String(fields.length), ...fields]), json);
   const packed = await board.get(id, fields);
   assert.ok(packed);

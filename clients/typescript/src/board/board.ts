@@ -2,7 +2,7 @@
 import { type Events, eventsOf } from '../events.js';
 import type { EventKind, PostOptions, ScheduleSetOptions } from '../generated.js';
 import { type HandlerFunction, Handlers, nearest, type Which } from '../handlers.js';
-import { refuseUnknown } from '../known.js';
+import { refuseUnknown, refuseUnknownOfTask } from '../known.js';
 import { isSchema, type Schema, validated } from '../schema.js';
 import { Task, type TaskOptions } from '../tasks.js';
 import type { Duration } from '../durations.js';
@@ -39,6 +39,7 @@ export class Board extends Waiting {
     const options = (schema ? rest[1] : rest[0]) as TaskOptions | undefined;
     if (typeof name !== 'string' || name === '') throw new TypeError("a task has a name: board.task('welcome')");
     if (this.#tasks.has(name)) throw new Error(`there is a task '${name}' already`);
+    refuseUnknownOfTask(name, options ?? {});
     const task = new Task<unknown>(this, name, schema, options ?? {});
     this.#tasks.set(name, task);
     return task;

@@ -55,8 +55,8 @@ const EMPTY = {};
 
 export class Operating extends Working {
   /** Cancels jobs: for each `cancelled`, `requested` (its worker is told), `already`, or null (unknown). */
-  async cancel(ids: string | readonly string[], options: Pick<CancelOptions, 'by' | 'force'> = {}): Promise<(string | null)[]> {
-    return list(await this.sendWith('JOB.CANCEL', idWords(ids), options)).map(textOrNull);
+  async cancel(ids: string | readonly string[], options: Pick<CancelOptions, 'by' | 'force'> = {}): Promise<('cancelled' | 'requested' | 'already' | null)[]> {
+    return list(await this.sendWith('JOB.CANCEL', idWords(ids), options)).map(textOrNull) as ('cancelled' | 'requested' | 'already' | null)[];
   }
 
   /** Cancels all jobs that pass the filters. */
@@ -69,8 +69,8 @@ export class Operating extends Working {
    * Sends a signal to jobs: for each `woken`, `kept` (it does not wait for it yet), `already`, `ended`, or null (unknown).
    * The first signal of a name counts.
    */
-  async signal(name: string, ids: string | readonly string[], options: Said = {}): Promise<(string | null)[]> {
-    return list(await this.send('JOB.SIGNAL', [name, ...idWords(ids), ...this.#said(options)])).map(textOrNull);
+  async signal(name: string, ids: string | readonly string[], options: Said = {}): Promise<('woken' | 'kept' | 'already' | 'ended' | null)[]> {
+    return list(await this.send('JOB.SIGNAL', [name, ...idWords(ids), ...this.#said(options)])).map(textOrNull) as ('woken' | 'kept' | 'already' | 'ended' | null)[];
   }
 
   /** Sends a signal to all jobs that pass the filters and have none of its name yet. */
@@ -187,7 +187,7 @@ export class Operating extends Working {
   }
 
   /** The settings in force, all or these, and where each comes from. */
-  async settingsGet(names: readonly (keyof Settings)[] = [], scope: Scope = {}): Promise<Record<string, Setting>> {
+  async settingsGet(names: readonly (keyof Settings)[] = [], scope: Scope = {}): Promise<Readonly<Partial<Record<keyof Settings, Setting>>>> {
     const reply = await this.send('JOB.SETTINGS GET', [...scopeWords(scope), ...names]);
     return named(reply, (one) => ({ value: value(list(one)[0] as Reply) as Setting['value'], source: text(list(one)[1]) }));
   }

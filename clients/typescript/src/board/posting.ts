@@ -1,5 +1,6 @@
 /** Verbs that post: jobs, flows. */
 import { toMs } from '../durations.js';
+import { PayloadError } from '../errors.js';
 import type { FlowOptions, MpostOptions, PostOptions } from '../generated.js';
 import { list, type Reply, text, textOrNull } from '../replies.js';
 import { counted, optionWords, type Word } from '../words.js';
@@ -81,6 +82,7 @@ export class Posting extends Sending {
       return found;
     } catch (error) {
       told?.done?.(error);
+      if (error instanceof PayloadError && options.name !== undefined) throw new PayloadError(`${options.name}: ${error.message}`, { cause: error.cause });
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 /** Verbs that read: records, listings, counts, reasons, statistics. */
-import type { Filters, QueuesOptions } from '../generated.js';
+import type { Filters, GroupRow, LimitRow, QueueRow, QueuesOptions, State, Statistics } from '../generated.js';
 import { type FieldNames, type HistoryEntry, historyOf, type Job } from '../jobs.js';
 import { double, list, mapping, type Reply, type Row, text, value } from '../replies.js';
 import { filterWords, optionWords, type Word } from '../words.js';
@@ -23,10 +23,25 @@ export interface Changed extends Page<Job> {
   readonly revision: number;
 }
 
-/** Why a job is not running. */
-export interface Explanation extends Row {
+/** A tag, and how many jobs have it. */
+export interface TagRow {
+  readonly tag: string;
+  readonly jobs: number;
+}
+
+/** A worker that holds jobs: how many, and how many ms ago it was last heard. */
+export interface HolderRow {
+  readonly worker: string;
+  readonly claimed: number;
+  readonly active: number;
+}
+
+/** Why a job is not running. What a reason has beside `text` depends on it: see JOB.EXPLAIN in the reference. */
+export interface Explanation {
   readonly id: string;
-  readonly state: string;
+  readonly state: State;
+  readonly queue: string;
+  /** 1: a worker may claim it now. */
   readonly claimable: number;
   readonly reasons: readonly (Row & { readonly reason: string; readonly text: string })[];
 }
@@ -42,7 +57,7 @@ function fieldsOf(given: unknown): FieldNames | undefined {
   const isOptions = typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).every((key) => key === 'fields');
   const fields = isOptions ? (given as { fields?: unknown }).fields : given;
   if (fields === undefined) return undefined;
-  if (Array.isArray(fields) && fields.every((one) => typeof one === 'string')) return fields;
+  if (Array.isArray(fields) && fields.every((one) => typeof one === 'string')) return fields as FieldNames;
   throw new TypeError(`fields is a list of texts, such as { fields: ['state', 'steps'] }, not ${JSON.stringify(given)}`);
 }
 
@@ -59,9 +74,9 @@ export class Reading extends Operating {
   }
 
   /** The state of a job, also of one whose record was dropped a short while ago; null of an unknown one. */
-  async state(id: string): Promise<string | null> {
+  async state(id: string): Promise<State | null> {
     const reply = await this.send('JOB.EXPLAIN', [id]);
-    return reply === null ? null : text(mapping(reply, { reasons: () => null })['state'] as string);
+    return reply === null ? null : text(mapping(reply, { reasons: () => null })['state'] as string) as State;
   }
 
   /** The records of many jobs, null for an unknown one. */
@@ -127,32 +142,32 @@ export class Reading extends Operating {
   async explain(id: string): Promise<Explanation | null> {
     const reply = await this.send('JOB.EXPLAIN', [id]);
     const reasons = (found: Reply): Row[] => list(found).map((one) => mapping(one, { jobs: rowsOf, holders: rowsOf }));
-    return reply === null ? null : (mapping(reply, { reasons }) as Explanation);
+    return reply === null ? null : (mapping(reply, { reasons }) as unknown as Explanation);
   }
 
   /** The queues, with their jobs by state and their pace; with `by` those with most of it first. */
-  async queues(options: Pick<QueuesOptions, 'contains' | 'by'> = {}): Promise<Row[]> {
-    return this.rows('JOB.QUEUES', optionWords('JOB.QUEUES', options, this.codec), PACE);
+  async queues(options: Pick<QueuesOptions, 'contains' | 'by'> = {}): Promise<QueueRow[]> {
+    return this.rows<QueueRow>('JOB.QUEUES', optionWords('JOB.QUEUES', options, this.codec), PACE);
   }
 
   /** The groups of a queue, or of all. */
-  async groups(options: { queue?: string } = {}): Promise<Row[]> {
-    return this.rows('JOB.GROUPS', options.queue === undefined ? [] : ['QUEUE', options.queue]);
+  async groups(options: { queue?: string } = {}): Promise<GroupRow[]> {
+    return this.rows<GroupRow>('JOB.GROUPS', options.queue === undefined ? [] : ['QUEUE', options.queue]);
   }
 
   /** The shared limits. */
-  async limits(): Promise<Row[]> {
-    return this.rows('JOB.LIMITS');
+  async limits(): Promise<LimitRow[]> {
+    return this.rows<LimitRow>('JOB.LIMITS');
   }
 
   /** The tags, those that most jobs have first. */
-  async tags(): Promise<Row[]> {
-    return this.rows('JOB.TAGS');
+  async tags(): Promise<TagRow[]> {
+    return this.rows<TagRow>('JOB.TAGS');
   }
 
   /** The workers that hold jobs. Registered ones: `workerList`. */
-  async workers(): Promise<Row[]> {
-    return this.rows('JOB.WORKERS');
+  async workers(): Promise<HolderRow[]> {
+    return this.rows<HolderRow>('JOB.WORKERS');
   }
 
   /** How many failed jobs are kept of each kind of failure. */
@@ -161,10 +176,10 @@ export class Reading extends Operating {
   }
 
   /** What happened on a day: `2026-11-21`, or how many days back. */
-  async stats(options: { queue?: string; day?: string | number } = {}): Promise<Row> {
+  async stats(options: { queue?: string; day?: string | number } = {}): Promise<Statistics> {
     const words: Word[] = options.queue === undefined ? [] : ['QUEUE', options.queue];
     if (options.day !== undefined) words.push('DAY', String(options.day));
-    return mapping(await this.send('JOB.STATS', words), STATS);
+    return mapping(await this.send('JOB.STATS', words), STATS) as unknown as Statistics;
   }
 
   /** The board at a glance; null when there is none. */

@@ -53,6 +53,9 @@ export class Sending {
     }
     const found: BoardOptions = isOptions(options) ? options : { server: options };
     const codec = found.codec ?? 'json';
+    if (typeof codec === 'string' ? !Object.hasOwn(CODECS, codec) : typeof codec.encode !== 'function' || typeof codec.decode !== 'function') {
+      throw new TypeError(`a codec is 'json', 'raw', or { encode, decode }, not ${JSON.stringify(codec)}`);
+    }
     this.codec = typeof codec === 'string' ? CODECS[codec] : codec;
     this.hook = found.hook ?? NO_HOOK;
     this.place = new Place(found.server, name);
@@ -148,9 +151,9 @@ export class Sending {
   }
 
   /** @internal All rows of a listing. */
-  async rows(command: string, words: readonly Word[] = [], shapes: Readonly<Record<string, (found: Reply) => unknown>> = {}): Promise<Row[]> {
-    const found: Row[] = [];
-    for await (const row of this.pages(command, words, (one) => mapping(one, shapes), 1000)) found.push(row);
+  async rows<R = Row>(command: string, words: readonly Word[] = [], shapes: Readonly<Record<string, (found: Reply) => unknown>> = {}): Promise<R[]> {
+    const found: R[] = [];
+    for await (const row of this.pages(command, words, (one) => mapping(one, shapes) as R, 1000)) found.push(row);
     return found;
   }
 }

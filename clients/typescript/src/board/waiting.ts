@@ -77,7 +77,7 @@ export class Waiting extends Reading {
    */
   async *watch(id: string, options: Patience & { fields?: FieldNames } = {}): AsyncGenerator<Job, void, undefined> {
     const asked = options.fields;
-    const fields = asked && [...new Set(['id', 'state', 'version', ...asked])];
+    const fields = asked && [...new Set<FieldNames[number]>(['id', 'state', 'version', ...asked])];
     const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
     const ignored: ReadonlySet<string> = new Set(asked === undefined ? OF_HEARTBEATS : asked.includes('version') ? [] : ['version']);
     let last: readonly Reply[] | undefined;

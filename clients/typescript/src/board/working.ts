@@ -3,9 +3,9 @@ import { type Children, childrenOf, type OnFailure } from '../children.js';
 import { type Codec, decoded } from '../codecs.js';
 import { toMs } from '../durations.js';
 import type { Refused } from '../errors.js';
-import type { AbandonOptions, AwaitOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions } from '../generated.js';
+import type { AbandonOptions, AwaitOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions, WorkerRow } from '../generated.js';
 import type { Job } from '../jobs.js';
-import { list, mapping, orRefused, type Reply, type Row, strings, text } from '../replies.js';
+import { list, mapping, orRefused, type Reply, strings, text } from '../replies.js';
 import { type Signal, signalsOf } from '../signals.js';
 import { counted, optionWords, type Word } from '../words.js';
 import { Posting } from './posting.js';
@@ -191,9 +191,9 @@ export class Working extends Posting {
   }
 
   /** Walks over the registered workers. Those that hold jobs: `workers`. */
-  workerList(options: Pick<WorkerListOptions, 'role' | 'count'> = {}): AsyncGenerator<Row, void, undefined> {
+  workerList(options: Pick<WorkerListOptions, 'role' | 'count'> = {}): AsyncGenerator<WorkerRow, void, undefined> {
     const words = options.role === undefined ? [] : ['ROLE', options.role];
-    return this.pages('JOB.WORKER LIST', words, (one) => mapping(one, { meta: strings }), options.count);
+    return this.pages('JOB.WORKER LIST', words, (one) => mapping(one, { meta: strings }) as unknown as WorkerRow, options.count);
   }
 
   /** Hands no more jobs to a worker. */
