@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import redis
+
+from ..board.posting import CHUNK
 from ..errors import NoResult
 from ..escaping import escaped
 from ..progress import progress
@@ -18,6 +22,7 @@ from .common import (
     duration,
     json_of,
     pairs_of,
+    positive,
     read,
     say,
     title,
@@ -29,6 +34,15 @@ def add(subparsers: Subparsers) -> None:
     add_board(parser)
     parser.add_argument("payload", nargs="?", help="JSON (with --codec raw: text)")
     parser.add_argument("--lines", metavar="FILE", help="a job for each line; - is standard input")
+    parser.add_argument(
+        "--from-line", type=positive, metavar="N", help="with --lines: begin at this line (default: 1)"
+    )
+    parser.add_argument(
+        "--id-prefix",
+        metavar="TEXT",
+        help="with --lines: ids of this text and the number of the line, so that a repetition posts no job "
+        "twice",
+    )
     parser.add_argument(
         "--wait", type=duration, metavar="TIME", help="wait for the job, and print its result"
     )
@@ -64,6 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("give a payload, or --lines")
     if arguments.lines is not None and (arguments.id or arguments.wait):
         raise ValueError("--id and --wait go with a single payload")
+    if arguments.lines is None and (arguments.from_line or arguments.id_prefix is not None):
+        raise ValueError("--from-line and --id-prefix go with --lines")
+    if arguments.id_prefix == "":
+        raise ValueError("--id-prefix is a text that is not empty, such as --id-prefix import-7-")
     board = board_of(arguments)
     options = {name: getattr(arguments, name) for name in OPTIONS.split()}
     options = {name: value for name, value in options.items() if value is not None}
@@ -91,18 +109,74 @@ def costs_of(words: list[str]) -> dict[str, int]:
 
 
 def post_lines(board: AnyBoard, arguments: argparse.Namespace, options: dict[str, Any]) -> int:
+    """Checks all lines, then posts them in their order."""
+    lines, first = lines_of(read(arguments.lines)), arguments.from_line or 1
+    if first > max(len(lines), 1):
+        raise ValueError(f"--from-line {first}: {title(arguments.lines)} has {len(lines)} lines")
+
     def payloads() -> Iterator[Any]:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(lines[first - 1 :], first):
             try:
                 yield json_of(arguments, line)
             except ValueError as error:
                 raise ValueError(f"{title(arguments.lines)}, line {number}: {error}") from error
 
-    lines = read(arguments.lines).splitlines()
-    with progress("posting", len(lines)) as told:
-        ids = board.post_many(payloads(), progress=told, **options)
-    print(f"posted {len(ids)}")
+    for number, payload in enumerate(payloads(), first):
+        try:
+            board.codec.encode(payload)
+        except ValueError as error:
+            raise ValueError(f"{title(arguments.lines)}, line {number}: {error}") from error
+    if arguments.id_prefix is not None:
+        options["ids"] = [f"{arguments.id_prefix}{number}" for number in range(first, len(lines) + 1)]
+        options["nx"] = True
+    total = len(lines) - first + 1
+    with contextlib.suppress(redis.exceptions.NoPermissionError):
+        board.client.ping()  # a server that is away has got nothing
+    with progress("posting", total) as told, telling_how_far(arguments, first, total) as count:
+
+        def note(done: int) -> None:
+            count(done)
+            told(done)
+
+        ids = board.post_many(payloads(), progress=note, **options)
+    there = ids.count(None)
+    print(f"posted {len(ids) - there}{f', {there} were there already' if there else ''}")
     return 0
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a file, as editors count them: JSON may have other separators within its texts."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if not lines[-1] else lines
+
+
+@contextlib.contextmanager
+def telling_how_far(arguments: argparse.Namespace, first: int, total: int) -> Iterator[Callable[[int], None]]:
+    """Gives a function to be told how many lines are done. When posting breaks off, it says where to go on."""
+    done = 0
+
+    def count(now: int) -> None:
+        nonlocal done
+        done = now
+
+    try:
+        yield count
+    except BaseException as error:
+        say(f"jobboard: posted {done} of {total} lines; {how_to_go_on(arguments, first + done, error)}")
+        raise
+
+
+def how_to_go_on(arguments: argparse.Namespace, line: int, error: BaseException) -> str:
+    """What to do after posting broke off. Only a refusal of the server says for sure that nothing of the
+    command was posted, and of a sharded board not even that where each job has an id: it has several."""
+    if arguments.id_prefix is not None:
+        return f"repeat it as it was, or with --from-line {line}: no job is posted twice"
+    if isinstance(error, redis.ResponseError):
+        return f"continue with --from-line {line}"
+    return (
+        f"the answer for those from line {line} on was lost: they may be posted too, up to {CHUNK}. Count the "
+        f"jobs before you continue with --from-line {line}; with --id-prefix a repetition posts no job twice"
+    )
 
 
 def wait(board: AnyBoard, id: str, within: str) -> int:
