@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.machinery
-import io
 import json
 import os
 import pty
@@ -134,33 +133,6 @@ def test_what_holds_a_job_back_from_a_deletion_is_a_command_away(cli, jobs) -> N
     assert "1 were held back:\n  p: `jobboard delete board p` says why" in errors
     status, out, errors = cli("delete", "board", "p")
     assert status == 1 and "DEPENDED" in errors
-
-
-def test_many_jobs_are_not_deleted_without_a_question(cli, jobs, monkeypatch) -> None:
-    jobs.post_many(range(1001), queue="q")
-    words = ["delete", "board", "--queue", "q"]
-    status, out, errors = cli(*words)
-    assert (status, out) == (2, "") and "this deletes 1001 jobs of board" in errors and "--yes" in errors
-    assert cli(*words, "--dry-run")[1].startswith("delete: 1001 (dry run)")
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    for answer in ("", "\n", "no\n"):
-        monkeypatch.setattr("sys.stdin", Terminal(answer))
-        status, out, errors = cli(*words)
-        assert (status, out) == (1, "") and "Write yes" in errors and "nothing is deleted" in errors
-    assert jobs.count() == 1001
-    monkeypatch.setattr("sys.stdin", Terminal("yes\n"))
-    assert cli(*words)[:2] == (0, "delete: 1001\n")
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    jobs.post_many(range(1001), queue="q")
-    assert cli(*words, "--yes")[:2] == (0, "delete: 1001\n")
-    jobs.post_many(range(1000), queue="q")
-    assert cli(*words)[:2] == (0, "delete: 1000\n"), "up to a thousand nobody is asked"
-    jobs.post_many(range(1001), queue="q")
-    assert cli("cancel", "board", "--queue", "q")[:2] == (0, "cancel: 1001\n"), "a requeue brings them back"
 
 
 def test_jobs_are_found_on_the_command_line(cli, jobs) -> None:
@@ -367,7 +339,7 @@ def test_a_bar_while_it_is_long(server, jobs) -> None:
     if pid == 0:
         os.environ.update(TERM="xterm", COLUMNS="120", LINES="40")
         url = f"redis://127.0.0.1:{server.port}"
-        os.execv(JOBBOARD, ["jobboard", "cancel", "board", "--state", "ready", "--url", url])
+        os.execv(JOBBOARD, ["jobboard", "cancel", "board", "--state", "ready", "--yes", "--url", url])
     seen = read_until(terminal, b"cancel: 3000")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(terminal)

@@ -57,6 +57,7 @@ RIGHT = {
     "id": "a",
     "payload": "1",
     "ids": "a",
+    "workers": "a",
     "places": "keys",
     "verb": "run",
     "settings": "lease",

@@ -1,21 +1,32 @@
-"""`jobboard requeue`, `cancel`, `release`, `delete`, `pause`, `resume`: changing what is there."""
+"""Changing what is there: `jobboard requeue`, `cancel`, `release`, `delete`, `pause`, `resume`, `quiet`."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import redis
 
-from ..errors import CannotDo, Exists, coded, translated
+from ..errors import CannotDo, Exists, NoWorker, coded, translated
 from ..escaping import escaped
 from ..progress import progress
-from .common import Subparsers, add_board, add_filters, board_of, duration, filters_of, json_of, say
+from .common import (
+    Subparsers,
+    add_board,
+    add_filters,
+    board_of,
+    duration,
+    filters_of,
+    json_of,
+    nearest,
+    say,
+    saying_if_unknown,
+)
+from .confirming import ASKED, beyond, beyond_words, is_meant
 
 ABOUT = {
     "requeue": "make failed, trashed and cancelled jobs ready again",
@@ -32,8 +43,8 @@ APPLIES = {
     "requeue": {"failed", "trashed", "cancelled"},
 }
 """The states in which jobs can be changed by a verb, where it is not all."""
-ASKED = 1000
-"""A deletion of more jobs than that by filters is asked for once more: nothing brings them back."""
+DESTROYS = {"delete": "deleted", "cancel": "cancelled"}
+"""What may be lost for good. More than `ASKED` by filters are asked for once more."""
 SAMPLE, NAMED = 1000, 5
 """How many jobs a dry run looks at, and how many it names."""
 
@@ -52,7 +63,7 @@ def add(subparsers: Subparsers) -> None:
             parser.add_argument("--origin", action="store_true", help="dead jobs: to where they failed")
             parser.add_argument("--payload", metavar="TEXT", help="another payload, for one id")
             parser.add_argument("--fresh", action="store_true", help="forget the steps: do all work again")
-        if verb == "delete":
+        if verb in DESTROYS:
             parser.add_argument("--yes", action="store_true", help=f"do not ask, also for more than {ASKED}")
         if verb == "release":
             parser.add_argument("--front", action="store_true", help="they come next of their priority")
@@ -71,6 +82,12 @@ def add(subparsers: Subparsers) -> None:
             parser.add_argument("--for", dest="for_", type=duration, metavar="TIME")
             parser.add_argument("--release", action="store_true", help="take running jobs back")
         parser.set_defaults(run=run_pause, verb=verb)
+    for verb in ("quiet", "unquiet"):
+        about = "hand a worker no more jobs" if verb == "quiet" else "hand a quiet worker jobs again"
+        parser = subparsers.add_parser(verb, help=about)
+        add_board(parser)
+        parser.add_argument("workers", nargs="+", metavar="WORKER", help="as `jobboard workers` names it")
+        parser.set_defaults(run=run_quiet, verb=verb)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,9 +145,11 @@ def by_filters(
     if arguments.verb == "release":
         options.update(front=arguments.front)
     total = board.count(**filters)
-    if arguments.verb == "delete" and not arguments.dry_run and not confirmed(arguments, total):
-        say("nothing is deleted")
-        return 1
+    if arguments.verb in DESTROYS and not arguments.dry_run:
+        meant = how_many(arguments, board, filters, options) if total > ASKED else total
+        if not is_meant(arguments, board, meant):
+            say(f"nothing is {DESTROYS[arguments.verb]}")
+            return 1
     with progress(arguments.verb, total) as told:
         changes = [arguments.changes] if arguments.verb == "update" else []
         done = getattr(board, f"{arguments.verb}_where")(
@@ -141,6 +160,10 @@ def by_filters(
         is_origin = getattr(arguments, "origin", False)
         for line in sample(board, None if is_origin else APPLIES.get(arguments.verb), filters):
             print(escaped(line))
+    if total and not done.count and not done.held:
+        say(why_none(arguments, board, filters, total))
+    if arguments.dry_run and arguments.verb == "cancel" and (lost := beyond(board, done.count)) and lost[0]:
+        say(f"they would be cancelled{beyond_words(*lost)}")
     if done.held:
         more = f", the first {NAMED}" if len(done.held) > NAMED else ""
         say(f"{len(done.held)} {'would be' if arguments.dry_run else 'were'} held back{more}:")
@@ -149,17 +172,27 @@ def by_filters(
     return 0
 
 
-def confirmed(arguments: argparse.Namespace, total: int) -> bool:
-    """Whether to delete this many jobs. Above `ASKED`, `--yes` or a person has to confirm it."""
-    if total <= ASKED or arguments.yes:
-        return True
-    what = f"{total} jobs of {arguments.board}"
-    if not sys.stdin.isatty():
-        raise ValueError(
-            f"this deletes {what}, which nothing brings back: add --yes, or --dry-run to see which they are"
-        )
-    say(f"This deletes {what}, in any state, and nothing brings them back. Write yes to delete them:")
-    return sys.stdin.readline().strip().lower() in ("yes", "y")
+def how_many(arguments: argparse.Namespace, board: Any, filters: Any, options: dict[str, Any]) -> int:
+    """How many jobs that pass the filters a verb would change."""
+    found: int = getattr(board, f"{arguments.verb}_where")(filters, dryrun=True, **options).count
+    return found
+
+
+def why_none(arguments: argparse.Namespace, board: Any, filters: Any, total: int) -> str:
+    """What a command has passed over that changed none of the jobs that pass its filters."""
+    if arguments.verb == "update":
+        return f"{total} pass, and have ended: only meta and log of such jobs can be changed"
+    states = " or ".join(sorted(APPLIES.get(arguments.verb, ())))
+    dead = ""
+    if arguments.verb == "requeue" and not arguments.origin and is_dead(board, filters):
+        dead = "; jobs of a dead queue are ready: --origin sends them back"
+    return f"{total} pass, and none is {states}{dead}" if states else f"{total} pass, and none can be changed"
+
+
+def is_dead(board: Any, filters: Any) -> bool:
+    """Whether the first job that passes has come from another queue at its failure."""
+    first = itertools.islice(board.list(fields=["origin"], page=1, **filters), 1)
+    return any(job.origin is not None for job in first)
 
 
 def key_held(board: str, id: str, error: Exists) -> str:
@@ -205,14 +238,28 @@ def sample(board: Any, states: set[str] | None, filters: Any) -> Iterator[str]:
 
 def run_pause(arguments: argparse.Namespace) -> int:
     board = board_of(arguments)
-    if arguments.verb == "pause":
-        board.pause(
-            queue=arguments.queue,
-            group=arguments.group,
-            limit=arguments.limit,
-            for_=arguments.for_,
-            release=arguments.release,
-        )
-    else:
-        board.resume(queue=arguments.queue, group=arguments.group, limit=arguments.limit)
+    with saying_if_unknown(board, arguments.queue):
+        if arguments.verb == "pause":
+            board.pause(
+                queue=arguments.queue,
+                group=arguments.group,
+                limit=arguments.limit,
+                for_=arguments.for_,
+                release=arguments.release,
+            )
+        else:
+            board.resume(queue=arguments.queue, group=arguments.group, limit=arguments.limit)
+    return 0
+
+
+def run_quiet(arguments: argparse.Namespace) -> int:
+    board: Any = board_of(arguments)
+    change = board.worker_quiet if arguments.verb == "quiet" else board.worker_resume
+    for worker in arguments.workers:
+        try:
+            change(worker)
+        except NoWorker:
+            near = nearest(worker, [row["worker"] for row in itertools.islice(board.worker_list(), 10_000)])
+            say(f"the board has no worker {worker!r}{near or ': `jobboard workers` lists them'}")
+            return 1
     return 0

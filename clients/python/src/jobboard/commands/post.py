@@ -152,7 +152,7 @@ def lines_of(text: str) -> list[str]:
 
 @contextlib.contextmanager
 def telling_how_far(arguments: argparse.Namespace, first: int, total: int) -> Iterator[Callable[[int], None]]:
-    """Gives a function to be told how many lines are done. When posting breaks off, it says where to go on."""
+    """Gives a function to be told how many lines are done. When it breaks off, says where to go on."""
     done = 0
 
     def count(now: int) -> None:
@@ -174,7 +174,7 @@ def how_to_go_on(arguments: argparse.Namespace, line: int, error: BaseException)
     if isinstance(error, redis.ResponseError):
         return f"continue with --from-line {line}"
     return (
-        f"the answer for those from line {line} on was lost: they may be posted too, up to {CHUNK}. Count the "
+        f"the answer for those from line {line} on was lost: up to {CHUNK} of them may be posted. Count the "
         f"jobs before you continue with --from-line {line}; with --id-prefix a repetition posts no job twice"
     )
 

@@ -27,6 +27,7 @@ from .common import (
     duration,
     json_of,
     say,
+    saying_if_unknown,
     span,
     time_of,
 )
@@ -178,9 +179,11 @@ def run_settings(arguments: argparse.Namespace) -> int:
     if arguments.reset:
         if given:
             raise ValueError("--reset goes with names alone")
-        board.settings_reset(*names, **scope)
+        with saying_if_unknown(board, arguments.queue):
+            board.settings_reset(*names, **scope)
     elif given:
-        board.settings_set({name: _value(name, text) for name, text in given.items()}, **scope)
+        with saying_if_unknown(board, arguments.queue, is_setup=True):
+            board.settings_set({name: _value(name, text) for name, text in given.items()}, **scope)
     found = board.settings_get(*names, **scope)
     if arguments.json:
         print(as_json({name: {"value": one.value, "source": one.source} for name, one in found.items()}))
