@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import secrets
+import shutil
 import time
+from pathlib import Path
 
 import pytest
+from harness import wait_until
 from jobboard import __version__
 from jobboard.cli import main
 from jobboard.commands import doctor
@@ -52,7 +58,7 @@ def test_a_server_that_is_fit(ask, configured, jobs) -> None:
     status, found = ask("board")
     assert status == 0
     assert list(found) == [
-        f"ok    {one}" for one in "server module persistence eviction memory clock rights".split()
+        f"ok    {one}" for one in "server module persistence eviction memory clock rights writes".split()
     ] + ["ok    board board"]
     assert re.fullmatch(r"(Redis|Valkey) [\d.]+, standalone", found["ok    server"])
     assert found["ok    module"] == f"jobboard {__version__}, this package {__version__}"
@@ -137,7 +143,8 @@ def test_a_role_that_may_not_look_is_told_so(ask, jobs, server, role) -> None:
         status, found = ask("board", url=f"redis://{role}:choose-a-password@127.0.0.1:{server.port}")
     finally:
         client.execute_command("ACL", "DELUSER", role)
-    assert status == 0 and [*found] == ["skip  server", "skip  rights", "skip  board board"]
+    takes = {"producer": ["ok    writes"], "worker": ["ok    writes"], "approver": []}[role]
+    assert status == 0 and [*found] == ["skip  server", "skip  rights", *takes, "skip  board board"]
     assert "→ ask as an operator, an observer or an administrator" in found["skip  board board"]
 
 
@@ -232,3 +239,90 @@ def test_what_the_server_tells_of_itself() -> None:
         )
     ]
     assert [one.level for one in failing] == ["bad", "bad"]
+
+
+def test_a_server_that_refuses_writes(ask, configured, jobs, server) -> None:
+    """As its clients hear it; nothing is written to find it out."""
+    changes = jobs.client.info("persistence")["rdb_changes_since_last_save"]
+    assert ask()[1]["ok    writes"] == "the server takes posts"
+    assert jobs.client.keys() == []
+    assert jobs.client.info("persistence")["rdb_changes_since_last_save"] == changes
+    configured("min-replicas-to-write", 1)
+    status, found = ask()
+    assert status == 1 and "the server refuses posts: NOREPLICAS" in found["bad   writes"]
+    assert "→ bring a replica back" in found["bad   writes"]
+    configured("min-replicas-to-write", 0)
+    configured("maxmemory", 1)
+    status, found = ask("board")
+    assert status == 1 and "the server refuses posts: OOM" in found["bad   writes"]
+
+
+def test_explain_says_that_nobody_gets_a_job_now(configured, jobs, server, capsys) -> None:
+    jobs.post(1, id="a")
+    words = ["explain", "board", "a", "--url", f"redis://127.0.0.1:{server.port}"]
+    assert main(words) == 0 and capsys.readouterr().err == ""
+    configured("min-replicas-to-write", 1)
+    assert main(words) == 0
+    said = "the server refuses claims now (NOREPLICAS: too few replicas are connected)"
+    assert said in capsys.readouterr().err
+
+
+def test_a_snapshot_that_was_not_read(ask, fresh_server, jobs) -> None:
+    """The server that was started anew with `appendonly yes` in its file, and has begun empty."""
+    server = fresh_server()
+    client = server.client()
+    client.execute_command("JOB.POST", "mails", secrets.token_hex(500))
+    client.save()
+    folder = client.config_get("dir")["dir"]
+    url = f"redis://127.0.0.1:{server.port}"
+    client.config_set("appendonly", "yes")
+    wait_for_rewrite(client)
+    assert "bad   snapshot" not in ask(url=url)[1], "the way of docs/operate/README.md"
+    empty = fresh_server(appendonly=True)
+    url = f"redis://127.0.0.1:{empty.port}"
+    assert "bad   snapshot" not in ask(url=url)[1]
+    dump = Path(empty.client().config_get("dir")["dir"], "dump.rdb")
+    shutil.copyfile(Path(folder, "dump.rdb"), dump)
+    os.utime(dump, (1, 1))  # it was there first
+    status, found = ask(url=url)
+    assert status == 1 and "dump.rdb was not read" in found["bad   snapshot"]
+    assert "copy that file elsewhere before anything else" in found["bad   snapshot"]
+
+
+def wait_for_rewrite(client) -> None:
+    def is_done() -> bool:
+        info = client.info("persistence")
+        return not (info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"])
+
+    wait_until(is_done, 60, what="the rewrite has ended")
+
+
+def test_a_cluster_with_slots_that_nobody_serves(ask, cluster) -> None:
+    """Every node is asked, not the first alone."""
+    url = f"redis://127.0.0.1:{cluster.primaries[0].port}"
+    wait_until(lambda: ask("--cluster", url=url)[0] == 0, 60, what="a cluster that is fit")
+    last = cluster.primaries[-1].client()
+    last.config_set("min-replicas-to-write", 1)
+    status, found = ask("--cluster", url=url)
+    [writes] = [one for one in found if one.startswith("bad")]
+    assert status == 1 and writes.startswith("bad   writes of ") and "NOREPLICAS" in found[writes]
+    last.config_set("min-replicas-to-write", 0)
+    cluster.primaries[0].client().execute_command("CLUSTER", "DELSLOTS", 0)
+    status, found = ask(url=url)
+    assert status == 1 and "16383 of 16384 slots are served" in found["bad   cluster"]
+
+
+@pytest.mark.parametrize(("late", "level"), [(0, None), (1500, "warn"), (9000, "bad")])
+def test_a_timer_that_is_late(late, level) -> None:
+    found = [*doctor.timer({"jobboard_timer_overdue_ms": late})]
+    assert [one.level for one in found] == ([level] if level else [])
+
+
+def test_it_speaks_json(server, jobs, capsys) -> None:
+    assert main(["doctor", "--json", "--url", f"redis://127.0.0.1:{server.port}"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"level": "ok", "about": "writes", "text": "the server takes posts", "advice": ""} in found
+    jobs.post(1)
+    assert main(["boards", "--json", "--url", f"redis://127.0.0.1:{server.port}"]) == 0
+    [board] = json.loads(capsys.readouterr().out)
+    assert board == {"board": "board", "jobs": 1, "ready": 1, "claimed": 0, "failed": 0, "condition": ""}

@@ -6,6 +6,7 @@ import argparse
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import redis
@@ -15,7 +16,9 @@ from ..board import Board
 from ..connecting import name_of
 from ..errors import coded, explained, translated
 from ..escaping import escaped
-from .common import Subparsers, add_server, connect, name, span
+from ..replies import text as text_of
+from .common import Subparsers, add_server, as_json, connect, name, span
+from .writing import ADVICE, LATE, STOPPED, advice_for, key_on, probe
 
 SKEW = 1.0
 """Seconds by which two clocks may differ."""
@@ -28,6 +31,15 @@ KEEP = (
     "there and restart first: the server would start empty (docs/operate/README.md)"
 )
 """A server that finds `appendonly yes` and no append-only file reads no snapshot, and later overwrites it."""
+UNREAD = (
+    "when it holds jobs, save it now: copy that file elsewhere before anything else, since the next snapshot "
+    "or stop overwrites it; then docs/operate/README.md#turn-the-append-only-file-on says how to go on"
+)
+EMPTY = 150
+"""Below this size, bytes, a snapshot holds nothing."""
+SLOTS = 16384
+UNNAMED = "jobboard-doctor"
+"""The key of questions where no board is named. Nothing is ever made there."""
 FULL = 0.8
 """From this part of maxmemory on the memory is nearly full."""
 BOARD = "board"
@@ -60,39 +72,138 @@ def add(subparsers: Subparsers) -> None:
     )
     parser.add_argument("board", type=name, nargs="?", help="name of a board to look at, too")
     add_server(parser)
+    parser.add_argument("--json", action="store_true")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     client: Any = connect(arguments)
-    worst = 0
+    found = []
     for finding in examine(client, arguments.board):
-        worst |= finding.level == "bad"
-        advice = f"\n      → {finding.advice}" if finding.advice else ""
-        print(f"{finding.level:4}  {finding.about}: {escaped(finding.text)}{advice}")
-    return worst
+        found.append(finding)
+        if not arguments.json:
+            advice = f"\n      → {finding.advice}" if finding.advice else ""
+            print(f"{finding.level:4}  {finding.about}: {escaped(finding.text)}{advice}")
+    if arguments.json:
+        print(as_json(found))
+    return int(any(one.level == "bad" for one in found))
 
 
 def examine(client: Any, board: str | None) -> Iterator[Finding]:
-    asked = time.time()
+    if isinstance(client, redis.RedisCluster):
+        yield from nodes(client)
+    else:
+        info, found = asked(client)
+        yield from found
+        if any(one.level == "bad" for one in found):
+            return
+        if info:
+            yield from of_server(client, info)
+    may: list[str] | None = None
     try:
-        info: dict[str, Any] = client.info("everything")
-        info["asked"], info["answered"] = asked, time.time()
-    except redis.exceptions.NoPermissionError:
-        yield Finding("skip", "server", "this user may not call INFO", "ask as an administrator")
-        info = {}
-    except redis.ConnectionError as error:
-        yield Finding("bad", "server", str(explained(error, name_of(client))))
-        return
-    if info:
-        for check in (server, module, persistence, memory, clock):
-            yield from check(info)
-    try:
-        yield from rights(client, board)
+        yield rights(client, board)
+        may = [words[0] for words in ROLES.values() if is_allowed(client, words, board or UNNAMED)]
+        may += ["JOB.HEARTBEAT"] if "JOB.CLAIM" in may else []
     except redis.ResponseError as error:
         yield Finding("skip", "rights", f"could not be asked: {coded(error)}", "ask as an administrator")
+    if not isinstance(client, redis.RedisCluster):
+        yield from writes(client, board or UNNAMED, may)
     if board is not None:
         yield from board_of(client, board)
+
+
+def asked(client: Any, **target: Any) -> tuple[dict[str, Any], list[Finding]]:
+    """What the server tells of itself, or why not."""
+    before = time.time()
+    try:
+        info: dict[str, Any] = client.info("everything", **target)
+        return {**info, "asked": before, "answered": time.time()}, []
+    except redis.exceptions.NoPermissionError:
+        return {}, [Finding("skip", "server", "this user may not call INFO", "ask as an administrator")]
+    except redis.ConnectionError as error:
+        return {}, [Finding("bad", "server", str(explained(error, name_of(client))))]
+
+
+def of_server(client: Any, info: dict[str, Any]) -> Iterator[Finding]:
+    for check in (server, module, persistence, memory, clock, timer):
+        yield from check(info)
+    if info.get("cluster_enabled") and info.get("role") != "slave":
+        yield from cluster(client)
+    yield from unread(client)
+
+
+def nodes(client: Any) -> Iterator[Finding]:
+    """All nodes of a cluster: of the first primary everything, of the others what is not fit."""
+    is_first = True
+    for node in client.get_nodes():
+        own = client.get_redis_connection(node)
+        info, found = asked(own)
+        if info and node.server_type == "primary":
+            found += of_server(own, info)
+            found += writes(own, key_on(client, node), None)
+        elif info:
+            found += [one for one in module(info) if one.about == "module"]
+        for one in found:
+            if is_first or one.level not in ("ok", "skip"):
+                yield one._replace(about=f"{one.about} of {node.host} {node.port}")
+        is_first = is_first and node.server_type != "primary"
+
+
+def writes(client: Any, key: str, allowed: list[str] | None) -> Iterator[Finding]:
+    """What the server answers to a write that changes nothing."""
+    found = probe(client, key, allowed)
+    if found is None:
+        return
+    what, said = found
+    if said is None:
+        yield Finding("ok", "writes", f"the server takes {what}")
+    else:
+        yield Finding("bad", "writes", f"the server refuses {what}: {said}", advice_for(said))
+
+
+def timer(info: dict[str, Any]) -> Iterator[Finding]:
+    """Whether leases, delays and schedules end in time."""
+    late = int(info.get("jobboard_timer_overdue_ms", 0))
+    if late > LATE:
+        advice = "docs/operate/watching.md, JobboardTimerLate: the server is busy, or it cannot write"
+        level = "bad" if late > STOPPED else "warn"
+        yield Finding(level, "timer", f"leases, delays and schedules are late by {span(late)}", advice)
+
+
+def cluster(client: Any) -> Iterator[Finding]:
+    """Whether the cluster serves all of its slots, as this node sees it."""
+    try:
+        said = text_of(client.execute_command("CLUSTER", "INFO"))
+    except redis.exceptions.NoPermissionError:
+        return
+    found = dict(line.split(":", 1) for line in said.split() if ":" in line)
+    served = int(found.get("cluster_slots_ok", 0))
+    if found.get("cluster_state") != "ok" or served < SLOTS:
+        text = f"it is {found.get('cluster_state')}: {served} of {SLOTS} slots are served"
+        yield Finding("bad", "cluster", text, ADVICE["CLUSTERDOWN"])
+
+
+def unread(client: Any) -> Iterator[Finding]:
+    """A snapshot that the server has not read, since it began with a new append-only file. It is seen where
+    this runs on the server's machine."""
+    host = client.connection_pool.connection_kwargs.get("host", "localhost")
+    if host not in ("localhost", "::1") and not host.startswith("127."):
+        return
+    try:
+        names: dict[Any, Any] = {}
+        for name in ("dir", "dbfilename", "appenddirname", "appendfilename"):
+            names |= client.config_get(name)
+        folder = Path(text_of(names["dir"]))
+        dump = (folder / text_of(names["dbfilename"])).stat()
+        first = f"{text_of(names['appendfilename'])}.1.base.rdb"
+        base = (folder / text_of(names["appenddirname"]) / first).stat()
+    except (redis.ResponseError, KeyError, OSError):
+        return
+    if base.st_size < EMPTY <= dump.st_size and dump.st_mtime < base.st_mtime:
+        text = (
+            f"{folder / text_of(names['dbfilename'])} was not read: the server began with an empty new file"
+        )
+        yield Finding("bad", "snapshot", text, UNREAD)
 
 
 def server(info: dict[str, Any]) -> Iterator[Finding]:
@@ -190,22 +301,24 @@ def clock(info: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("warn", "clock", f"{apart:.1f} s from this machine's", advice)
 
 
-def rights(client: Any, board: str | None) -> Iterator[Finding]:
+def rights(client: Any, board: str | None) -> Finding:
     """What the user may do with the board; without one, which commands it may call on whichever keys."""
     user = client.acl_whoami()
-    refused = []
-    for role, words in ROLES.items():
-        on = [(board or BOARD) if word == BOARD else word for word in words]
-        said = client.execute_command("ACL", "DRYRUN", user, *on)
-        may = said in ("OK", b"OK", True) or (board is None and KEY.search(_text(said)))
-        if not may:
-            refused.append(role)
+    refused = [role for role, words in ROLES.items() if not is_allowed(client, words, board)]
     where = "" if board is None else f" on {board}"
     if refused:
         advice = "redis.conf has a user for each role; its rules name the keys on which it may"
-        yield Finding("warn", "rights", f"the user {_text(user)} may not {', '.join(refused)}{where}", advice)
-    else:
-        yield Finding("ok", "rights", f"the user {_text(user)} may post, claim, read and cancel{where}")
+        return Finding(
+            "warn", "rights", f"the user {_text(user)} may not {', '.join(refused)}{where}", advice
+        )
+    return Finding("ok", "rights", f"the user {_text(user)} may post, claim, read and cancel{where}")
+
+
+def is_allowed(client: Any, command: list[str], board: str | None) -> bool:
+    """Whether the user may call a command of `ROLES` on the board; without one, on any."""
+    words = [(board or BOARD) if word == BOARD else word for word in command]
+    said = client.execute_command("ACL", "DRYRUN", client.acl_whoami(), *words)
+    return said in ("OK", b"OK", True) or (board is None and bool(KEY.search(_text(said))))
 
 
 def board_of(client: Any, name: str) -> Iterator[Finding]:

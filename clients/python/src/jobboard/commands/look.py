@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import contextlib
 import itertools
 import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import redis
 
 from ..errors import JobUnknown
 from ..escaping import escaped, escaped_lines
@@ -28,6 +31,7 @@ from .common import (
     time_of,
     with_times,
 )
+from .writing import refusals
 
 SHOWN = ["id", "state", "queue", "name", "attempt", "progress", "worker", "kind", "message"]
 INBOX = ["id", "queue", "name", "stage", "payload", "awaits"]
@@ -117,7 +121,20 @@ def run_explain(arguments: argparse.Namespace) -> int:
         return "\n".join(map(escaped, lines))
 
     board, target = arguments.board, board_of(arguments)
-    return _shown(arguments, target.explain(arguments.id), text)
+    status = _shown(arguments, target.explain(arguments.id), text)
+    if status == 0 and not arguments.shards:
+        say_if_refusing(target.client)
+    return status
+
+
+def say_if_refusing(client: Any) -> None:
+    """A word on a server that takes no writes: whatever a board says of a job, nobody gets it then."""
+    if isinstance(client, redis.RedisCluster):
+        return
+    with contextlib.suppress(redis.RedisError):
+        for one in refusals(client.info("everything")):
+            word = "refuses" if one.is_sure else "may refuse"
+            say(f"the server {word} claims now ({one.text}): `jobboard doctor` says more")
 
 
 def run_history(arguments: argparse.Namespace) -> int:

@@ -40,6 +40,7 @@ VERBS = ["set", "pause", "resume", "run", "delete"]
 def add(subparsers: Subparsers) -> None:
     boards = subparsers.add_parser("boards", help="the boards of a server")
     add_server(boards)
+    boards.add_argument("--json", action="store_true")
     boards.set_defaults(run=run_boards)
     for name, run, about in (
         ("workers", run_workers, "the registered workers of a board"),
@@ -96,19 +97,26 @@ def _backlog(text: str) -> str | int:
 
 def run_boards(arguments: argparse.Namespace) -> int:
     client: Any = connect(arguments)
-    rows = []
+    rows, objects = [], []
     counts = "jobs ready claimed failed".split()
     for key in sorted(client.scan_iter(_type=TYPE, count=1000)):
         board = Board(key, client)
         try:
             found = board.info()
             if found is not None:
-                rows.append([_text(key), *(str(found[name]) for name in counts), _condition(board, found)])
+                condition = _condition(board, found)
+                rows.append([_text(key), *(str(found[name]) for name in counts), condition])
+                numbers = {name: found[name] for name in counts}
+                objects.append({"board": _text(key), **numbers, "condition": condition})
         except redis.ResponseError as error:
             rows.append([_text(key), coded(translated(error))])
+            objects.append({"board": _text(key), "error": coded(translated(error))})
     if not rows:
         with contextlib.suppress(redis.exceptions.NoPermissionError):
             Board("jobboard", client).info()  # raises NoModule
+    if arguments.json:
+        print(as_json(objects))
+        return 0
     print(
         columns(
             [row + [""] * (6 - len(row)) for row in rows],
