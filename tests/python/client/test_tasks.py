@@ -580,6 +580,25 @@ def test_the_name_of_a_board_is_no_board() -> None:
         Worker("app:board", mode="processes")  # type: ignore[arg-type]
 
 
+def test_a_task_posts_only_what_is_new(jobs) -> None:
+    @jobs.task()
+    def pay(account: str) -> None: ...
+
+    once = pay.using(nx=True, id="a")
+    assert (once.post("ann"), once.post("ann")) == ("a", None)
+    assert once.using(id="b").post("ann") == "b"
+    calls = [{"account": "ann"}] * 2
+    assert pay.using(nx=True).post_many(calls, ids=["b", "c"]) == [None, "c"]
+    assert pay.using(nx=False, id="d").post("ann") == "d"
+    with pytest.raises(jobboard.Exists):
+        pay.using(id="a").post("ann")
+    for post in (once.job, once.schedule):
+        with pytest.raises(TypeError, match="nx is of post and post_many"):
+            post("* * * * *")
+    with pytest.raises(TypeError, match="is of one job, not of a task"):
+        jobs.task(nx=True)(print)
+
+
 SAMPLE = Path(__file__).with_name("typed_tasks.py")
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol, TypedDict, TypeVar, overload
 
 from ..arguments import MOST, check_whole, costs
 from ..durations import Duration, to_ms
@@ -20,6 +20,7 @@ from .posting import Await, await_words, children_words
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 CURRENT: ContextVar[Context | None] = ContextVar("jobboard.context", default=None)
@@ -30,13 +31,22 @@ PIECE = 4096
 """Longer chunks of output are sent in parts, so that the board's `output-bytes` allows each."""
 
 
-class WaitOptions(TypedDict, total=False):
-    """How a handler waits for signals: see `Context.wait_for`."""
+class EndlessOptions(TypedDict, total=False):
+    """How a handler waits for signals, however long it takes."""
 
     any: bool
+    step: str | None
+
+
+class WaitOptions(EndlessOptions, total=False):
+    """How a handler waits for signals: see `Context.wait_for`."""
+
     within: Duration | None
     ontimeout: Literal["run", "fail", "cancel"] | None
-    step: str | None
+
+
+Names = list[str] | tuple[str, ...]
+"""Several signals."""
 
 
 class Children(NamedTuple):
@@ -174,7 +184,7 @@ class Context:
         """Replaces the job's payload, so that the next attempt can continue from here."""
         self._report({"payload": self.job._codec.encode(payload)})
 
-    def step(self, name: str, function: Callable[..., T], *args: Any, **keywords: Any) -> T:
+    def step(self, name: str, function: Callable[P, T], /, *args: P.args, **keywords: P.kwargs) -> T:
         """Does a step of the work once: calls the function and stores what it returns. When the job runs
         again, the stored value is returned, and the function is not called.
 
@@ -191,9 +201,17 @@ class Context:
         found: T = self.job._codec.decode(stored)
         return found
 
+    @overload
     async def astep(
-        self, name: str, function: Callable[..., Awaitable[T] | T], *args: Any, **keywords: Any
-    ) -> T:
+        self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **keywords: P.kwargs
+    ) -> T: ...
+
+    @overload
+    async def astep(
+        self, name: str, function: Callable[P, T], /, *args: P.args, **keywords: P.kwargs
+    ) -> T: ...
+
+    async def astep(self, name: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         """The same in an `async` handler; the function may be `async` too."""
         stored = self._begin_step(name)
         if stored is None:
@@ -201,8 +219,19 @@ class Context:
             if inspect.isawaitable(value):
                 value = await value
             stored = await asyncio.to_thread(self._store, name, self.job._codec.encode(value))
-        found: T = self.job._codec.decode(stored)
-        return found
+        return self.job._codec.decode(stored)
+
+    @overload
+    def wait_for(self, signals: str, **options: Unpack[EndlessOptions]) -> Signal: ...
+
+    @overload
+    def wait_for(self, signals: str, **options: Unpack[WaitOptions]) -> Signal | None: ...
+
+    @overload
+    def wait_for(self, signals: Names, **options: Unpack[EndlessOptions]) -> dict[str, Signal]: ...
+
+    @overload
+    def wait_for(self, signals: Names, **options: Unpack[WaitOptions]) -> dict[str, Signal] | None: ...
 
     def wait_for(self, signals: Any, **options: Unpack[WaitOptions]) -> Any:
         """Waits for a signal from outside, such as an approval; what `board.signal` sends.
@@ -219,6 +248,18 @@ class Context:
         words = self._begin_waiting(signals, options)
         found = self._waited(self._reports.wait(self, words))
         return _one(signals, found)
+
+    @overload
+    async def await_for(self, signals: str, **options: Unpack[EndlessOptions]) -> Signal: ...
+
+    @overload
+    async def await_for(self, signals: str, **options: Unpack[WaitOptions]) -> Signal | None: ...
+
+    @overload
+    async def await_for(self, signals: Names, **options: Unpack[EndlessOptions]) -> dict[str, Signal]: ...
+
+    @overload
+    async def await_for(self, signals: Names, **options: Unpack[WaitOptions]) -> dict[str, Signal] | None: ...
 
     async def await_for(self, signals: Any, **options: Unpack[WaitOptions]) -> Any:
         """The same in an `async` handler."""

@@ -36,10 +36,10 @@ P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
 
-OF_ONE_JOB = {"id", "at", "after", "strict", "parent", "share", "together", "block"}
+OF_ONE_JOB = {"id", "at", "after", "strict", "parent", "share", "together", "block", "nx"}
 """Options that a call can have, and a task cannot."""
 
-KNOWN = OPTIONS.keys() - {"name", "nx", "xx"} | {"together"}
+KNOWN = OPTIONS.keys() - {"name", "xx"} | {"together"}
 
 
 class TaskOptions(SharedOptions, total=False):
@@ -222,6 +222,7 @@ class TaskVerbs(Generic[P, R]):
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> Node:
         """The same call as a job of a flow: see `chain`, `group` and `Board.flow`."""
+        self._refuse_nx("a flow")
         arguments = self._arguments("job", args, kwargs)
         return Node(None, arguments, **self._options(arguments))
 
@@ -242,7 +243,8 @@ class TaskVerbs(Generic[P, R]):
         """
         arguments = self._arguments("post", args, kwargs)
         id: Any = yield from Posting.post.of(self.board, arguments, **self._options(arguments))
-        return str(id)
+        found: str = id
+        return found
 
     @steps(composed)
     def post_many(
@@ -292,6 +294,7 @@ class TaskVerbs(Generic[P, R]):
         `id` is that of the schedule, the task's name by default: the same one changes it. `arguments` are
         those of each call, the others those of `Board.schedule_set`.
         """
+        self._refuse_nx("a schedule")
         for name in unknown:
             if name in self.definition.signature.parameters or self.definition.signature.more:
                 raise TypeError(f"{self.name}: arguments of the calls stand in arguments={{{name!r}: …}}")
@@ -330,6 +333,10 @@ class TaskVerbs(Generic[P, R]):
             raise AttributeError(f"a task has no {name!r}: {ELSEWHERE[name].format(task=self.__name__)}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def _refuse_nx(self, what: str) -> None:
+        if self.options.get("nx"):
+            raise TypeError(f"{self.name}: nx is of post and post_many; {what} has no such option")
+
     def _options(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a post of these arguments."""
         return {
@@ -352,8 +359,7 @@ class TaskVerbs(Generic[P, R]):
 
     def on(self, board: Any) -> Any:
         """The same task on another board: of another name, or of `asyncio`."""
-        kind: Any = AsyncTask if isinstance(board, Async) else Task
-        return kind(board, self.definition, self.options)
+        return made(board, self.definition, self.options)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}{self.definition.signature})"
@@ -367,9 +373,15 @@ class Task(TaskVerbs[P, R], Sync):
         value: T = self.board.send(request)
         return value
 
-    def using(self, **options: Unpack[CallOptions]) -> Task[P, R]:
+    @overload
+    def using(self, *, nx: bool, **options: Unpack[CallOptions]) -> TaskIfNew[P, R]: ...
+
+    @overload
+    def using(self, **options: Unpack[CallOptions]) -> Task[P, R]: ...
+
+    def using(self, **options: Any) -> Any:
         """The same task with other options: `mail.using(delay="1h").post(to="ann")`."""
-        return Task(self.board, self.definition, self._using(options))
+        return made(self.board, self.definition, self._using(options))
 
     @overload
     def result(self: Task[P, Coroutine[Any, Any, T]], id: Name, *, timeout: Duration | None = None) -> T: ...
@@ -392,9 +404,15 @@ class AsyncTask(TaskVerbs[P, R], Async):
         value: T = await self.board.send(request)
         return value
 
-    def using(self, **options: Unpack[CallOptions]) -> AsyncTask[P, R]:
+    @overload
+    def using(self, *, nx: bool, **options: Unpack[CallOptions]) -> AsyncTaskIfNew[P, R]: ...
+
+    @overload
+    def using(self, **options: Unpack[CallOptions]) -> AsyncTask[P, R]: ...
+
+    def using(self, **options: Any) -> Any:
         """The same task with other options: `await mail.using(delay="1h").post(to="ann")`."""
-        return AsyncTask(self.board, self.definition, self._using(options))
+        return made(self.board, self.definition, self._using(options))
 
     @overload
     async def result(
@@ -409,6 +427,43 @@ class AsyncTask(TaskVerbs[P, R], Async):
         `Board.result`.
         """
         return convert(await self.board.result(id, timeout=timeout), self.definition.signature.result)
+
+
+class IfNew(TaskVerbs[P, R]):
+    """A task with `nx`: it posts nothing under an id that the board knows already."""
+
+    if TYPE_CHECKING:
+
+        @steps(composed)
+        def post(self, /, *args: P.args, **kwargs: P.kwargs) -> Steps[str | None]:
+            """As that of any task. None: the board knows the id, and nothing was posted."""
+            raise NotImplementedError
+
+        @steps(composed)
+        def post_many(
+            self,
+            /,
+            calls: Iterable[Mapping[str, Any]],
+            *,
+            ids: Sequence[Name] | None = None,
+            progress: Callable[[int], None] | None = None,
+        ) -> Steps[list[str | None]]:
+            """As that of any task, with None for each id that the board knows."""
+            raise NotImplementedError
+
+
+class TaskIfNew(IfNew[P, R], Task[P, R]):
+    """`mail.using(nx=True)`: its `post` returns None when the id is taken."""
+
+
+class AsyncTaskIfNew(IfNew[P, R], AsyncTask[P, R]):
+    """The same of `asyncio`."""
+
+
+def made(board: Any, definition: Definition, options: Mapping[str, Any]) -> Any:
+    """A task of the kind that board and options ask for."""
+    kinds: Any = (AsyncTask, AsyncTaskIfNew) if isinstance(board, Async) else (Task, TaskIfNew)
+    return kinds[bool(options.get("nx"))](board, definition, options)
 
 
 class Decorator:
