@@ -236,7 +236,7 @@ def test_words_and_options_come_in_any_order(cli, jobs) -> None:
     ("words", "said"),
     [
         (["post", "board", "1", "--retry", "5"], "(--retry: did you mean --retries?)"),
-        (["list", "board", "--stat=ready", "--qeue", "a"], "(--qeue: did you mean --queue?)"),
+        (["list", "board", "--state=ready", "--qeue", "a"], "(--qeue: did you mean --queue?)"),
         (["get", "board", "a", "b"], "unrecognized arguments: b"),
     ],
 )
@@ -244,7 +244,7 @@ def test_an_unknown_option_is_told_with_the_nearest(capsys, words, said) -> None
     with pytest.raises(SystemExit) as ended:
         cli_module.main(words)
     errors = capsys.readouterr().err
-    assert ended.value.code == 2 and said in errors and f"usage: jobboard {words[0]}" in errors
+    assert ended.value.code == 2 and said in errors and f"`jobboard {words[0]} --help`" in errors
 
 
 def test_waiting_for_what_was_posted(cli, jobs, work) -> None:

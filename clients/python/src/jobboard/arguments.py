@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -166,7 +167,9 @@ def encode_options(table: Mapping[str, tuple[str, Encoder]], options: Mapping[st
     found: list[Any] = []
     for name, value in options.items():
         if name not in table:
-            raise TypeError(f"unknown option {name!r}; there are {', '.join(table)}")
+            near = difflib.get_close_matches(name, table, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(table)}"
+            raise TypeError(f"unknown option {name!r}; {hint}")
         if value is not None:
             word, encode = table[name]
             found += encode(word, value)

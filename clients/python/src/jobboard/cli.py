@@ -45,6 +45,7 @@ PASSWORD = (
     "the server refuses the password, or wants one: write redis://user:password@host:port in --url or "
     "$JOBBOARD_URL"
 )
+CLUSTERED = ": this server is a node of a cluster: say --cluster"
 ENDS = """Ends with 0; with 1 when the server refused it, or there was no such job, or it did not end well;
 with 2 when the command is written wrong; with 128 and the number of the signal that ended it."""
 
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(escaped(f"jobboard: {coded(explained(error, named))}"), file=sys.stderr)
         return 1
     except (redis.RedisError, redis.exceptions.RedisClusterException) as error:
-        print(escaped(f"jobboard: {coded(error)}"), file=sys.stderr)
+        print(escaped(f"jobboard: {coded(error)}{CLUSTERED if is_moved(error) else ''}"), file=sys.stderr)
         return 1
     except ValueError as error:
         print(escaped(f"jobboard: {error}"), file=sys.stderr)
@@ -84,6 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         print(escaped(f"jobboard: {what}"), file=sys.stderr)
         return 1
+
+
+def is_moved(error: Exception) -> bool:
+    """Whether another node of a cluster has the board."""
+    return coded(error).startswith(("MOVED ", "ASK "))
 
 
 @functools.cache

@@ -52,7 +52,12 @@ class Json:
     def _leniently(self, data: bytes) -> Any:
         """What others write and msgspec does not take: NaN, halves of surrogate pairs."""
         try:
-            return json.loads(data)
+            return json.loads(bytes(data).decode("utf-8", "strict"))
+        except UnicodeDecodeError:
+            raise PayloadError(
+                "no JSON: it is no text in UTF-8; payload_bytes and result_bytes have it as it is, and so has "
+                "a board with codec='raw'"
+            ) from None
         except (ValueError, RecursionError) as error:
             raise PayloadError(f"no JSON: {error}") from error
 

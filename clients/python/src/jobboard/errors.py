@@ -232,6 +232,9 @@ NAMES = "$JOBBOARD_URL or the board's URL"
 """What may say where a server is."""
 
 
+CLOSED = ("Error while reading from", "Connection reset by peer", "Connection closed by server")
+"""How errors begin of a server that ends a connection at its first command."""
+
 SAYS = "says where the server is"
 
 HTTP_TO_HIREDIS = 'Protocol error, got "H" as reply type'
@@ -246,6 +249,8 @@ def explained(error: Exception, name: str = NAMES) -> Exception:
         hint += "" if name == NAMES else f" in {name}"
     elif text.startswith("Protocol Error") and "HTTP/" in text or text.startswith(HTTP_TO_HIREDIS):
         hint = f"a web server answers there, such as the console: {name} names the server's own port"
+    elif text.startswith(CLOSED) and name != NAMES:
+        hint = f"where it ends every connection at once, its port may want TLS: rediss:// in {name}"
     elif "connecting to" in text and SAYS not in text:
         hint = f"{name} {SAYS}; `jobboard serve` starts one"
     else:

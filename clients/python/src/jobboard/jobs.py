@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -187,7 +188,14 @@ class Job:
     def __getattr__(self, name: str) -> Any:
         parse = FIELDS.get(name)
         if parse is None:
-            raise AttributeError(name)
+            known = FIELDS.keys() | {"payload", "result", "steps", "payload_bytes", "result_bytes"}
+            near = difflib.get_close_matches(name, known, 1)
+            raise AttributeError(
+                f"the record of a job has no field {name!r}"
+                + (f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"),
+                name=name,
+                obj=self,
+            )
         raw = self._raw.get(name.encode())
         value = None if raw is None else parse(raw)
         self.__dict__[name] = value

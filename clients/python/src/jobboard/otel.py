@@ -21,6 +21,7 @@ except ImportError as error:
 from .board.context import Context
 from .board.hooks import Done, Hook
 from .outcomes import Abandon, Stopped
+from .replies import text
 
 SYSTEM = "jobboard"
 _CARRIER = TraceContextTextMapPropagator()
@@ -73,7 +74,8 @@ class Tracing(Hook):
         job = context.job
         attributes: dict[str, Any] = {
             "messaging.system": SYSTEM,
-            "messaging.destination.name": job.queue,
+            "messaging.destination.name": text(context.board.key),
+            "jobboard.job.queue": job.queue,
             "messaging.operation.type": "process",
             "messaging.message.id": job.id,
             "jobboard.job.attempt": job.attempt,

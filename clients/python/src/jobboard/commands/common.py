@@ -108,7 +108,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     for name in NAMES:
         if name == "since":
             group.add_argument(
-                "--since", type=natural, metavar="REVISION", help="changed since that revision"
+                "--since", type=revision, metavar="REVISION", help="changed since that revision"
             )
         elif name in FLAGS:
             group.add_argument(f"--{name}", action="store_true", default=None)
@@ -200,6 +200,17 @@ def positive(text: str) -> int:
 def natural(text: str) -> int:
     """A number of a command line, 0 or more."""
     return _whole(text, 0)
+
+
+def revision(text: str) -> int:
+    """That of a board, which counts its changes."""
+    try:
+        return natural(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no revision of the board, a number that JOB.INFO tells: for a time write "
+            "--posted 2h - or --ended 2h -"
+        ) from None
 
 
 def _whole(text: str, least: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 
 class Parser(argparse.ArgumentParser):
@@ -15,6 +15,14 @@ class Parser(argparse.ArgumentParser):
     """
 
     _is_mixing = False
+
+    def __init__(self, *words: Any, **options: Any) -> None:
+        """Options are written whole: `--thread` would pass for `--threads`, and mean another one tomorrow."""
+        super().__init__(*words, **{"allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        """The one line that helps, without all options before it."""
+        self.exit(2, f"{self.prog}: {message}\n`{self.prog} --help` lists what there is\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self._is_mixing or self._subparsers is not None:

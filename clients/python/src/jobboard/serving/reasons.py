@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +33,9 @@ def reason(ended: Ended) -> str:
             f"the data in {ended.folder} were written by {ended.written_by}, and {ended.version} cannot read "
             f"them; they are unchanged: give --server that {ended.written_by}, or choose another --dir"
         )
+    if ended.status < 0:
+        memory = ": the kernel does that when memory is full (dmesg says so)" if ended.status == -9 else ""
+        return f"{ended.version} was killed ({_signal(-ended.status)}){memory} (log: {ended.log_file})"
     for pattern, sentence in REASONS:
         found = re.search(pattern, ended.log)
         if found:
@@ -122,6 +126,13 @@ def _repair(ended: Ended, found: re.Match[str]) -> str:
     file = ended.folder / "appendonlydir" / (found[1] if found.groups() else "")
     words = f"exec -a redis-check-aof {shlex.quote(str(ended.program))} --fix {shlex.quote(str(file))}"
     return f"bash -c {shlex.quote(words)}"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _last_words(log: str) -> str:
