@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 import yaml
 from aof import commands, log_of
 from harness import Board, Server, wait_until
@@ -161,6 +162,30 @@ def paused(board: Board, minute: int) -> None:
         board.call("PAUSE", "QUEUE", "other")
 
 
+def posts_wait(board: Board, minute: int) -> None:
+    """A queue with room for one job, which is not due for long, and a post that waits for its end."""
+    work(board, minute)
+    if minute == 0:
+        board.call("SETTINGS SET", "QUEUE", "full", "max-jobs", 1)
+        board.post("x", queue="full", delay=30 * HOUR)
+        WAITING.append(board.client.connection_pool.make_connection())
+        WAITING[-1].send_command("JOB.POST", board.key, "y", "QUEUE", "full", "BLOCK", 3 * HOUR)
+        wait_until(lambda: board.client.info("jobboard")["jobboard_blocked_posts"] == 1)
+
+
+WAITING: list[redis.Connection] = []
+"""Connections with a post that waits: it would end with them."""
+
+
+def records(board: Board, minute: int) -> None:
+    """Somebody has cancelled more jobs than the rule takes for few."""
+    work(board, minute)
+    if minute == 0:
+        for _ in range(9):
+            ids = board.mpost(["x"] * 9000, queue="many")
+            board.call("CANCEL", len(ids), *ids)
+
+
 PLAYS: dict[str, tuple[Play, int, int]] = {
     "JobboardBroken": (broken, 3, 1),
     "JobboardMemoryNearlyFull": (full, 10, 1),
@@ -169,6 +194,8 @@ PLAYS: dict[str, tuple[Play, int, int]] = {
     "JobboardFailures": (failures, 40, 1),
     "JobboardLapses": (lapses, 40, 1),
     "JobboardPausedForLong": (paused, 26 * 12, 5),
+    "JobboardPostsWait": (posts_wait, 13, 1),
+    "JobboardRecordsNearCap": (records, 8, 1),
 }
 """What happens, how many scrapes, and how many minutes from one to the next."""
 

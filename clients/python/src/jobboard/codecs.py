@@ -55,7 +55,7 @@ class Json:
             return json.loads(bytes(data).decode("utf-8", "strict"))
         except UnicodeDecodeError:
             raise PayloadError(
-                "no JSON: it is no text in UTF-8; payload_bytes and result_bytes have it as it is, and so has "
+                "no JSON: it is no text in UTF-8; payload_bytes and result_bytes have it as it is, so has "
                 "a board with codec='raw'"
             ) from None
         except (ValueError, RecursionError) as error:
