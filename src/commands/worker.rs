@@ -20,7 +20,8 @@ impl Family for Parent {
     const SPEC: Spec = reference::JOB_WORKER;
 }
 
-/// `JOB.WORKER REGISTER` → until when, and whether it is quiet. Replicates `Registered`.
+/// `JOB.WORKER REGISTER` → until when, and whether it is quiet. Replicates `Registered`; with ANEW also a
+/// first `Departed`; the timer does the rest.
 pub struct Register;
 
 /// `JOB.WORKER DEREGISTER` → 1, or 0 when it was not registered. Replicates `Deregistered` and a
@@ -36,7 +37,7 @@ pub struct Quiet;
 /// `JOB.WORKER RESUME` → OK. Replicates `Quieted`.
 pub struct Resume;
 
-/// The most claims that DEREGISTER itself ends.
+/// The most claims that DEREGISTER and REGISTER ANEW themselves end.
 const ENDS: u32 = 64;
 /// The most registrations that are looked at for one page of a role.
 const LOOKS: usize = 1_000;
@@ -62,6 +63,7 @@ impl Command for Register {
                 "META" => once(&mut meta, "META", args.meta()?)?,
                 "FOR" => once(&mut request.time, "FOR", args.ms("FOR", 1..=LONGEST)?)?,
                 "SESSION" => flag(&mut request.session, "SESSION")?,
+                "ANEW" => flag(&mut request.anew, "ANEW")?,
                 _ => return unexpected(word),
             }
         }
@@ -86,6 +88,9 @@ impl Command for Register {
             let registered = commit.board().register(&env, &request)?;
             let until = registered.until;
             commit.apply(registered)?;
+            if request.anew {
+                end_some(commit)?;
+            }
             if let Some(connection) = connection {
                 commit.attend_session(request.worker, connection);
             }
@@ -107,16 +112,21 @@ impl Command for Deregister {
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
             commit.settle_due()?;
-            let env = commit.env;
             let deregistered = commit.board().deregister(worker);
             reply.int(deregistered.is_some().into());
             let Some(deregistered) = deregistered else { return Ok(()) };
             commit.apply(deregistered)?;
-            match commit.board().departs(&env, ENDS) {
-                Some(departed) => commit.apply(departed),
-                None => Ok(()),
-            }
+            end_some(commit)
         })
+    }
+}
+
+/// Ends the first claims of workers that have gone or started anew.
+fn end_some(commit: &mut Commit<'_>) -> Done {
+    let env = commit.env;
+    match commit.board().departs(&env, ENDS) {
+        Some(departed) => commit.apply(departed),
+        None => Ok(()),
     }
 }
 

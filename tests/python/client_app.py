@@ -99,6 +99,12 @@ def doubled(context: jobboard.Context, n: int, when: datetime) -> timedelta:
     return timedelta(seconds=2 * n)
 
 
+@board.handler("kill-worker")
+def kill_worker(context: jobboard.Context, payload: Any) -> None:
+    """Ends the process that it runs in: with threads that of the worker."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @board.handler("raise")
 def raise_it(context: jobboard.Context, payload: Any) -> None:
     logging.getLogger("client_app").warning("about to raise")

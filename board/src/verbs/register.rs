@@ -30,6 +30,8 @@ pub struct Register<'a> {
     pub time: Option<i64>,
     /// Whether it lasts as long as the connection that carries it.
     pub session: bool,
+    /// Whether the worker has started anew: the claims that it has lapse.
+    pub anew: bool,
 }
 
 written! {
@@ -43,6 +45,8 @@ written! {
         /// When it lapses, Unix ms, or [`crate::NEVER`].
         5 pub until: i64,
         6 session: bool,
+        /// Whether the claims of its worker end now, as lapses.
+        7 anew: bool,
     }
 }
 
@@ -76,6 +80,9 @@ impl Registered<'_> {
         }
         (registration.time, registration.until) = (self.time, self.until);
         registration.session = self.session;
+        if self.anew {
+            entry.departure = board.departure(&name, true, entry.departure.take());
+        }
         board.set_entry(&name, entry)?;
         if let Some(number) = board.workers.names.find(&*name) {
             board.saw_worker(number, now);
@@ -160,16 +167,23 @@ impl Board {
         self.workers.registrations.next_end().filter(|(end, _)| *end <= until).map(|(_, name)| name)
     }
 
-    /// Ends a registration; the claims of its worker are ended from now on. If the claims of a
-    /// former, deregistered one are still being given back, all of them are.
+    /// Ends a registration; the claims of its worker are ended from now on.
     pub(crate) fn depart(&mut self, name: &ByteString, lapses: bool) -> Result<(), ApplyError> {
         let entry = self.workers.registrations.get(name).ok_or(ApplyError)?;
         entry.registration.as_ref().ok_or(ApplyError)?;
-        let (held, _) = self.activity(name);
-        let before = entry.departure.clone();
-        let lapses = lapses && before.as_ref().is_none_or(|before| before.lapses);
-        let departure = (held > 0).then_some(Departure { token: self.token, lapses }).or(before);
+        let departure = self.departure(name, lapses, entry.departure.clone());
         self.set_entry(name, Entry { registration: None, departure })
+    }
+
+    /// That all claims of a worker are ended from now on. `before`: earlier claims of it still are. When it
+    /// has no others, they end as they would have. Otherwise all of them are given back if some are.
+    fn departure(&self, name: &[u8], lapses: bool, before: Option<Departure>) -> Option<Departure> {
+        let token = before.as_ref().map_or(0, |before| before.token);
+        if self.held(name, token).next().is_none() {
+            return before;
+        }
+        let lapses = lapses && before.is_none_or(|before| before.lapses);
+        Some(Departure { token: self.token, lapses })
     }
 
     /// Ends the first claim of a worker whose registration has ended, or after the last claim its
@@ -231,7 +245,8 @@ impl Board {
         let session = register.session || stays;
         let time = register.time.or(known.map(|r| r.time)).filter(|_| !session).unwrap_or(-1);
         let (worker, role, meta) = (register.worker, register.role, register.meta.clone());
-        Ok(Registered { worker, role, meta, time, until: after(env.now, time), session })
+        let (until, anew) = (after(env.now, time), register.anew);
+        Ok(Registered { worker, role, meta, time, until, session, anew })
     }
 
     /// Whether a registration takes no more room than the one that it renews.

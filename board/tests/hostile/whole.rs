@@ -97,7 +97,7 @@ pub fn full() -> World {
     w.depend(b"late", &Depend::Add(more)).unwrap().unwrap();
     for (worker, time) in [(&b"ann"[..], Some(90)), (b"gone", None), (b"cy", None)] {
         let meta = vec![pair(b"host", b"a")];
-        w.register(&Register { worker, role: Some(b"mailer"), meta, time, session: false }).unwrap();
+        w.register(&Register { worker, role: Some(b"mailer"), meta, time, ..Register::default() }).unwrap();
     }
     w.quiet(b"cy", true).unwrap();
     w.registers_over(b"dee", 7);

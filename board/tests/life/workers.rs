@@ -46,7 +46,8 @@ fn a_verb_on_a_job_finds_its_lease_ended_before_the_timer_has_run() {
 fn to_register_again_refreshes_and_changes_what_it_names() {
     let mut w = World::default();
     let meta = vec![pair(b"host", b"a"), pair(b"pid", b"1")];
-    let first = Register { worker: ANN, role: Some(b"mailer"), meta, time: Some(1_000), session: false };
+    let role = Some(&b"mailer"[..]);
+    let first = Register { worker: ANN, role, meta, time: Some(1_000), ..Register::default() };
     w.register(&first).unwrap();
     let begin = w.now;
     w.pass(600);
@@ -87,6 +88,60 @@ fn a_worker_that_is_deregistered_gives_its_jobs_back_at_no_cost() {
     assert_eq!(w.job("job").reason(), Some(&b"deregistered"[..]));
     assert_eq!(w.gives_back(ANN, "job", token), again(Ready));
     assert_eq!(w.is("stopped"), Some(Cancelled));
+    w.is_valid();
+}
+
+#[test]
+fn the_claims_of_a_worker_that_starts_anew_lapse_and_its_registration_stays() {
+    let mut w = World::default();
+    registers(&mut w, ANN, Some(60_000));
+    w.put_in("job", Claimed);
+    let token = w.job("job").token();
+    w.put("bobs");
+    w.take_id(BOB, "bobs");
+    w.quiet(ANN, true).unwrap();
+    w.register(&Register { worker: ANN, anew: true, ..Register::default() }).unwrap();
+    // A verb finds it ended before the timer has run.
+    assert!(w.claim_id(&Claim { worker: BOB, ..Claim::default() }, b"job").is_ok());
+    assert_eq!((w.job("job").lapses(), w.job("job").worker()), (1, Some(BOB)));
+    assert!(w.job("job").token() > token);
+    assert_eq!(w.events("job"), ["posted", "claimed", "lapsed", "claimed"]);
+    w.pass(0);
+    assert_eq!(w.is("bobs"), Some(Claimed));
+    let now = known(&w, ANN);
+    assert_eq!((now.quiet, now.lapsed), (true, 1));
+    w.reload();
+    w.is_valid();
+}
+
+#[test]
+fn what_a_worker_claims_after_it_has_started_anew_stays() {
+    let mut w = World::default();
+    registers(&mut w, ANN, None);
+    let ids: Vec<String> = (0..10).map(|n| format!("job {n}")).collect();
+    ids.iter().for_each(|id| w.put(id));
+    assert_eq!(w.take_all(ANN).len(), 10);
+    w.register(&Register { worker: ANN, anew: true, ..Register::default() }).unwrap();
+    w.put("later");
+    w.take_id(ANN, "later");
+    w.pass(0);
+    assert_eq!(w.is("later"), Some(Claimed));
+    assert!(ids.iter().all(|id| (w.is(id), w.job(id).lapses()) == (Some(Ready), 1)));
+    w.is_valid();
+}
+
+#[test]
+fn to_deregister_gives_back_nothing_that_is_already_lapsing() {
+    let mut w = World::default();
+    registers(&mut w, ANN, None);
+    for id in ["a", "b"] {
+        w.put(id);
+        w.take_id(ANN, id);
+    }
+    w.register(&Register { worker: ANN, anew: true, ..Register::default() }).unwrap();
+    assert!(w.deregister(ANN, 0));
+    w.pass(0);
+    assert!(["a", "b"].iter().all(|id| (w.is(id), w.job(id).lapses()) == (Some(Ready), 1)));
     w.is_valid();
 }
 

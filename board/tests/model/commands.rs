@@ -345,6 +345,7 @@ pub enum Command {
         meta: Vec<(u8, u8)>,
         time: Option<i64>,
         session: bool,
+        anew: bool,
         line: Option<u64>,
     },
     Deregister {

@@ -343,13 +343,15 @@ fn workers() -> impl Strategy<Value = Command> {
         2 => Just((None, true)),
     ];
     let line = weighted(0.8, 1..4u64);
-    let register = (0..4u8, of(0..3u8), vec((0..3u8, any::<u8>()), 0..2), how, line).prop_map(
-        |(worker, role, meta, (time, session), line)| Command::Register {
+    let who = (0..4u8, of(0..3u8), vec((0..3u8, any::<u8>()), 0..2));
+    let register = (who, how, weighted(0.2, Just(())), line).prop_map(
+        |((worker, role, meta), (time, session), anew, line)| Command::Register {
             worker,
             role,
             meta,
             time,
             session,
+            anew: anew.is_some(),
             line,
         },
     );

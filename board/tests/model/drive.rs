@@ -598,10 +598,11 @@ impl Pair {
                 let place = PauseRequest { queue, group, limit, ..PauseRequest::default() };
                 same("resume", self.world.resume_place(&place), self.model.resume(&place))
             }
-            Command::Register { worker, role, meta, time, session, line } => {
+            Command::Register { worker, role, meta, time, session, anew, line } => {
                 let worker = WORKERS[*worker as usize];
                 let role = role.map(|n| NAMES[1 + n as usize]);
-                let register = Register { worker, role, meta: pairs(meta), time: *time, session: *session };
+                let (meta, time) = (pairs(meta), *time);
+                let register = Register { worker, role, meta, time, session: *session, anew: *anew };
                 self.model.register(&register);
                 same("register", self.world.register(&register), Ok(()))?;
                 let Some(line) = *line else { return Ok(()) };

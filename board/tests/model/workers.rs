@@ -65,6 +65,9 @@ impl Model {
         if !known.session {
             self.workers.lines.remove(register.worker);
         }
+        if register.anew {
+            self.leave_claims(register.worker, true);
+        }
     }
 
     /// Whether a worker's registration is to be carried by a connection.
@@ -112,8 +115,14 @@ impl Model {
     fn depart(&mut self, worker: &[u8], lapses: bool) {
         self.workers.known.remove(worker);
         self.workers.lines.remove(worker);
-        if self.first_claim(worker, u64::MAX).is_some() {
-            let before = self.workers.gone.get(worker).is_none_or(|(_, lapses)| *lapses);
+        self.leave_claims(worker, lapses);
+    }
+
+    /// All claims of a worker end from now on.
+    fn leave_claims(&mut self, worker: &[u8], lapses: bool) {
+        let (token, before) = self.workers.gone.get(worker).copied().unwrap_or((0, true));
+        let held = self.jobs.iter().filter_map(|job| job.hold.as_ref());
+        if held.filter(|hold| hold.worker == worker).any(|hold| hold.token > token) {
             self.workers.gone.insert(worker.to_vec(), (self.token, lapses && before));
         }
     }

@@ -127,6 +127,14 @@ export class Context<Payload = unknown> {
     return this.#givenUp;
   }
 
+  /** @internal Until when the job is ours by the last answer of the server, by `performance.now()`. */
+  oursUntil = Infinity;
+
+  /** @internal The last answer about this job is older than its lease: it may be lost. */
+  isLate(): boolean {
+    return performance.now() >= this.oursUntil;
+  }
+
   #lost = false;
   #givenUp = false;
 

@@ -635,6 +635,8 @@ export interface WorkerRegisterOptions {
   for?: Duration | undefined;
   /** the registration lasts as long as this connection. Excludes `FOR`. Range: | as before; no at first */
   session?: boolean | undefined;
+  /** the worker has just started: what it still holds lapses, see below. Range: | it keeps its jobs */
+  anew?: boolean | undefined;
 }
 
 /** The options of `JOB.WORKER LIST`, in the words of its reference. */
@@ -1300,6 +1302,7 @@ export const COMMANDS = {
     ['meta', 'META', 'map'],
     ['for', 'FOR', 'duration'],
     ['session', 'SESSION', 'flag'],
+    ['anew', 'ANEW', 'flag'],
   ],
   'JOB.WORKER DEREGISTER': [],
   'JOB.WORKER LIST': [

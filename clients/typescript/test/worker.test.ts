@@ -282,22 +282,24 @@ describe('output', () => {
   for (const concurrency of [1, 2, 5]) {
     test(`a claim that came back is written behind what is there: ${String(concurrency)} at once`, async (t) => {
       const board = server.board();
-      const ids = ['a', 'b', 'c', 'd'];
-      await server.board().postMany([{}, {}, {}, {}], { ids, name: 'writes' });
-      const held = await server.board().claim('w1', { count: 3, lease: '10m' });
-      for (const job of held) {
-        await board.heartbeat('w1', job, { output: [1, 'old '] });
-        await board.heartbeat('w1', job, { output: [2, 'chunks '] });
-      }
+      const ids = ['a', 'b', 'c'];
+      await server.board().postMany([{}, {}, {}], { ids, name: 'writes', queue: 'other' });
       board.task('writes').handle(async (_, context) => {
         context.output('new ');
         await context.flush();
         context.output('words');
       });
-      started(t, board, { name: 'w1', concurrency });
-      const old = new Set(held.map((job) => job.id));
-      assert.equal(old.size, 3);
-      for (const id of ids) assert.equal(await whole(board, id), old.has(id) ? 'old chunks new words' : 'new words');
+      started(t, board, { name: 'w1', concurrency, queues: ['mine'] });
+      await until(async () => (await board.workerList().next()).done !== true);
+      const held = await server.board().claim('w1', { count: 3, lease: '10m', queues: ['other'] });
+      for (const job of held) {
+        await board.heartbeat('w1', job, { output: [1, 'old '] });
+        await board.heartbeat('w1', job, { output: [2, 'chunks '] });
+      }
+      await cut();
+      for (const id of ids) assert.equal(await whole(board, id), 'old chunks new words');
+      await board.post({}, { id: 'd', name: 'writes', queue: 'mine' });
+      assert.equal(await whole(board, 'd'), 'new words');
     });
   }
 
@@ -464,14 +466,45 @@ describe('broken connections', () => {
     assert.equal(runs, 1);
   });
 
-  test('a restarted worker gets back what it held', async (t) => {
+  for (const register of [true, false]) {
+    test(`a restart under a name gets its jobs at once, as new claims: ${register ? '' : 'not '}registered`, async (t) => {
+      const board = server.board();
+      await board.post({}, { id: 'a', name: 'work' });
+      const [before] = await server.board().claim('w1', { lease: '10m' });
+      const task = board.task('work').handle((_, context) => [context.attempt, context.token > (before?.token ?? Infinity)]);
+      started(t, board, { name: 'w1', register });
+      assert.deepEqual(await task.result('a'), [2, true]);
+      assert.equal((await board.get('a'))?.lapses, 1);
+    });
+  }
+
+  test('two workers of one name never run a job under one token', async (t) => {
+    const warnings: string[] = [];
+    const logger = { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (text: string) => warnings.push(text) };
+    const { open, passed } = gate();
+    const began: [string, number][] = [];
+    const start = (): void => {
+      const board = server.board();
+      board.task('work').handle(async (_, context) => {
+        began.push([context.id, context.token]);
+        await passed;
+      });
+      started(t, board, { name: 'w1', concurrency: 2, block: '50ms', logger });
+    };
     const board = server.board();
-    const [other] = [server.board()];
     await board.post({}, { id: 'a', name: 'work' });
-    assert.equal((await other.claim('w1', { lease: '10m' })).length, 1);
-    const task = board.task('work').handle((_, context) => context.attempt);
-    started(t, board, { name: 'w1' });
-    assert.equal(await task.result('a'), 1);
+    start();
+    await until(() => began.length === 1);
+    start(); // it takes the job over, and both go on claiming while they hold it
+    await until(() => began.length === 2);
+    await board.postMany([{}, {}], { ids: ['b', 'c'], name: 'work' });
+    await until(() => began.length === 4);
+    assert.equal(began.filter(([id]) => id === 'a').length, 2);
+    assert.equal(new Set(began.map(([, token]) => token)).size, 4);
+    open();
+    await until(async () => (await board.count({ state: 'claimed' })) === 0);
+    assert.equal((await board.stats())['lapsed'], 1);
+    assert.equal(warnings.filter((text) => text.includes('has another worker of this name started?')).length, 1);
   });
 });
 

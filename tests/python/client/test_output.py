@@ -37,35 +37,32 @@ def test_a_new_attempt_writes_anew(app, name) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 5])
-def test_a_claim_that_came_back_is_written_behind_what_is_there(app, concurrency) -> None:
-    """Whether the first claim brings old jobs alone, or new ones too."""
+def test_a_claim_that_came_back_is_written_behind_what_is_there(app, until, concurrency) -> None:
+    """Whether the first claim after a broken connection brings old jobs alone, or new ones too."""
     board = app.board
-    ids = ["a", "b", "c", "d"]
-    board.post_many([["new ", "words"]] * 4, ids=ids, name="writes")
-    held = board.claim("w1", count=3, lease="10m", queues=[])
-    for job in held:
-        for number, chunk in enumerate(["old ", "chunks "], 1):
-            board.heartbeat("w1", job.id, job.token, output=(number, chunk))
-    assert app(name="w1", concurrency=concurrency).run(burst=True)
-    old = {job.id for job in held}
-    assert {id: text_of(board, id) for id in ids} == {
-        id: "old chunks new words" if id in old else "new words" for id in ids
+    worker = app(name="w1", concurrency=concurrency, queues=["mine"])
+    running = threading.Thread(target=worker.run, kwargs={"signals": False})
+    running.start()
+    try:
+        until(lambda: board.worker_list(role="worker") and list(board.worker_list()), what="it is there")
+        ids = ["a", "b", "c"]
+        board.post_many([["new ", "words"]] * 3, ids=ids, name="writes", queue="other", retain="1m")
+        held = board.claim("w1", count=3, lease="10m", queues=["other"])
+        for job in held:
+            for number, chunk in enumerate(["old ", "chunks "], 1):
+                board.heartbeat("w1", job.id, job.token, output=(number, chunk))
+        board.client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        until(lambda: board.count(state="complete") >= 1, what="they came back")
+        board.post(["new ", "words"], id="d", name="writes", queue="mine", retain="1m")
+        until(lambda: board.count(state="complete") == 4, what="all are done", timeout=20)
+    finally:
+        worker.stop()
+        running.join(30)
+    assert {id: text_of(board, id) for id in [*ids, "d"]} == {
+        **dict.fromkeys(ids, "old chunks new words"),
+        "d": "new words",
     }
     assert {chunk.attempt for id in ids for chunk in board.output(id)} == {1}
-
-
-def test_a_claim_that_came_back_is_written_without_a_worker(jobs) -> None:
-    jobs.post(1, id="j", retain="1m")
-
-    @jobs.handler()
-    def handle(context, payload) -> None:
-        for number in (1, 2):
-            jobs.heartbeat(context.worker, "j", context.token, output=(number, f"old {number} "))
-        context.output("new ")
-        context.output("words")
-
-    run_inline(jobs, raising=True)
-    assert text_of(jobs, "j") == "old 1 old 2 new words"
 
 
 def test_a_long_chunk_is_sent_in_parts(jobs) -> None:

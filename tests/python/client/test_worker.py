@@ -308,15 +308,6 @@ def test_one_heartbeat_keeps_all_leases(jobs, work, until) -> None:
     assert (stats["completed"], stats["lapsed"]) == (12, 0)
 
 
-def test_old_claims_come_back_under_the_same_name(jobs) -> None:
-    jobs.post(5, id="a")
-    jobs.claim("w1", lease="1m")
-    seen = []
-    jobs.handlers.handler()(lambda context, payload: seen.append((context.attempt, payload)))
-    Worker(jobs, name="w1").run(burst=True)
-    assert seen == [(1, 5)]
-
-
 def test_a_quiet_worker_gets_nothing(jobs, work, until) -> None:
     jobs.handlers.handler()(lambda context, payload: None)
     running = work(jobs, role="mailer")

@@ -45,6 +45,22 @@ def test_a_worker_registers_and_is_listed(clocked_board, clock):
     assert list(board.workers()) == ["w1"]
 
 
+def test_what_a_worker_holds_lapses_when_it_registers_anew(board):
+    board.worker("REGISTER", "w1", for_=60_000)
+    board.mpost(range(70), ids=[f"j{number}" for number in range(70)])
+    held = {job["id"]: job["token"] for job in board.claim("w1", count=70)}
+    board.post("", id="of another")
+    board.claim("w2")
+    assert board.worker("REGISTER", "w1", anew=True)["quiet"] == 0
+    wait_until(lambda: board.registered()["w1"]["claimed"] == 0)
+    again = board.claim("w1", count=70, fields=["id", "token", "attempt", "lapses"])
+    assert len(again) == 70
+    assert {(job["attempt"], job["lapses"]) for job in again} == {(2, 1)}
+    assert all(job["token"] > max(held.values()) for job in again)
+    assert board.worker("REGISTER", "w3", anew=True) == {"expires": -1, "quiet": 0}
+    assert board.get("of another", fields=["worker"]) == {"worker": "w2"}
+
+
 def test_a_list_is_paged_by_name_and_filtered_by_role(board):
     for number in range(25):
         board.worker("REGISTER", f"w{number:02}", role="odd" if number % 2 else "even")

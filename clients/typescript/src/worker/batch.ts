@@ -32,6 +32,8 @@ export class Batch {
   readonly commands: Command[] = [];
   /** Its last command claims jobs as well. */
   chained = false;
+  /** When it was sent, by `performance.now()`. */
+  sent = 0;
   /** Ends that are to be sent in place of refused ones. */
   readonly instead: [Run, Outcome][] = [];
   /** The server does not register the worker, and will not. */
@@ -92,6 +94,7 @@ export class Batch {
   #heard(run: Run, reply: Reply): void {
     const found = orRefused(reply, mapping);
     if (!(found instanceof Refused)) {
+      this.#engine.keeps(run, this.sent);
       if (found['cancel'] === 1) this.#engine.cancel(run);
     } else if (LOST.has(found.code) && this.#engine.holds(run)) {
       // One that was given up may have had its lease sent along with that.
@@ -115,7 +118,10 @@ export class Batch {
           const found = mapping(reply, { value: (one) => one, signals: (all) => all });
           if (found['deadline'] === undefined) this.#engine.giveUp(run);
           else if (found['deadline'] === 0) this.#engine.lose(run, 'its lease has ended, and another job has its place');
-          else if (found['cancel'] === 1) this.#engine.cancel(run);
+          else {
+            if (command === 'JOB.STEP') this.#engine.keeps(run, this.sent);
+            if (found['cancel'] === 1) this.#engine.cancel(run);
+          }
           resolve(found);
         },
       });
@@ -129,7 +135,7 @@ export class Batch {
     const { name, key, options } = this.#engine;
     if (register) {
       this.commands.push({
-        words: ['JOB.WORKER', 'REGISTER', key, name, 'ROLE', options.role, ...this.#engine.about, ...(options.session ? ['SESSION'] : ['FOR', String(options.lease)])],
+        words: this.#engine.registration(),
         take: (_, refused) => {
           if (refused === undefined) return;
           options.log.warn(`${name} works without being registered: ${refused.message}`);
@@ -180,7 +186,7 @@ export class Batch {
         const [ended, packed] = list(reply);
         last.take(ended as Reply, undefined);
         const claimed = this.#engine.board.unpacked(packed);
-        this.#engine.claimed(claimed, claimed.length === count);
+        this.#engine.claimed(claimed, this.sent, claimed.length === count);
       },
     });
   }

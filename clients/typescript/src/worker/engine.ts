@@ -4,8 +4,10 @@
  * One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to it have arrived. An end that is
  * sent while nobody claims takes the next jobs along (`CONSUME … CLAIM`).
  *
- * A server may still count claims of ours that we have ended: a failover can lose an end that the former primary had
- * taken. A worker that holds nothing therefore asks for all its claims, and does those jobs again.
+ * A claim asks for what it may have missed (`SEEN`) only after a connection has broken: then a reply may be lost. The
+ * server may also still count claims that we have ended: a failover can lose an end that the former primary had taken. A
+ * worker that holds nothing therefore asks for all its claims, and does those jobs again. Without such trouble nothing
+ * comes that was claimed before: of two workers with one name neither works on what the other has claimed.
  */
 import { hostname } from 'node:os';
 
@@ -51,8 +53,19 @@ export class Engine {
   #seen = 0;
   /** The highest token of the claims that we have left to their leases, as their ends were refused. */
   #left = 0;
-  /** The board may still return claims of an earlier worker of our name: they come before new ones. */
-  #returning = true;
+  /** How often one of our connections has broken. */
+  #troubles = 0;
+  /** `#troubles` when the claim under way was sent. */
+  #toldAt = 0;
+  /** What the claim under way asks for: all claims of ours, or those above the last that has arrived. */
+  #asksAll = false;
+  #asksMissed = false;
+  /** `#troubles` at the last claim that has brought all that the board had above the last token, and all. */
+  #hadMissed = 0;
+  #hadAll = 0;
+  /** An earlier process of our name may still hold jobs. */
+  #behind: boolean;
+  #sharedName = false;
   #stopping = false;
   #wake: (() => void)[] = [];
   #stopped: () => void = () => undefined;
@@ -79,6 +92,8 @@ export class Engine {
     this.#claims = board.place.open(`${this.name}:claims`);
     this.#events = board.place.open(`${this.name}:events`);
     this.#sender = new Sender(this);
+    this.#behind = options.named;
+    this.#claims.onLost = this.troubled;
   }
 
   start(burst: boolean): void {
@@ -100,8 +115,32 @@ export class Engine {
 
   claimWords(count: number): string[] {
     const { queueWords, lease, fields } = this.options;
-    const seen = this.held.size > 0 ? this.#seen : this.#left;
-    return [...queueWords, 'COUNT', String(count), 'LEASE', String(lease), 'SEEN', String(seen), 'FIELDS', String(fields.length), ...fields, 'PACKED'];
+    this.#toldAt = this.#troubles;
+    this.#asksAll = this.held.size === 0 && this.#hadAll < this.#troubles;
+    this.#asksMissed = this.#asksAll || this.#hadMissed < this.#troubles;
+    const missed = this.#asksMissed ? ['SEEN', String(this.#asksAll ? this.#left : this.#seen)] : [];
+    return [...queueWords, 'COUNT', String(count), 'LEASE', String(lease), ...missed, 'FIELDS', String(fields.length), ...fields, 'PACKED'];
+  }
+
+  /** One of our connections has broken, and answers may be lost with it. */
+  readonly troubled = (): void => {
+    this.#troubles += 1;
+  };
+
+  registration(): string[] {
+    const { role, session, lease } = this.options;
+    return ['JOB.WORKER', 'REGISTER', this.key, this.name, 'ROLE', role, ...this.about, ...(session ? ['SESSION'] : ['FOR', String(lease)])];
+  }
+
+  /** Ends what an earlier process of our name still holds, as lapses. */
+  async #startAnew(): Promise<void> {
+    try {
+      await this.#claims.ask([...this.registration(), 'ANEW'], { patient: false });
+      if (!this.options.register) await this.#claims.ask(['JOB.WORKER', 'DEREGISTER', this.key, this.name], { patient: false });
+    } catch (error) {
+      if (!(error instanceof BoardError)) throw error;
+      this.options.log.warn(`${this.name}: what a process of this name held before comes back when its leases end: ${error.message}`);
+    }
   }
 
   /** Takes the right to claim along with an end: how many jobs, or 0. */
@@ -111,22 +150,31 @@ export class Engine {
     return this.#asked;
   }
 
-  /** Takes what a claim has brought, and gives up the right to claim. `full`: there may be more at once. */
-  claimed(records: readonly Reply[], full = false): void {
+  /**
+   * Takes what a claim has brought, and gives up the right to claim. `sent`: when it was asked, by `performance.now()`.
+   * `full`: there may be more at once.
+   */
+  claimed(records: readonly Reply[], sent: number, full = false): void {
     const asked = this.#asked;
     this.#asked = 0;
     const runs: Run[] = [];
-    for (const record of records) {
-      const job = new Job(record, this.board.codec);
+    const jobs = records.map((record) => new Job(record, this.board.codec));
+    const [first] = jobs;
+    if (first !== undefined && this.#seen === 0 && !this.#asksMissed) this.#left = first.token - 1; // what has lower tokens is not ours
+    for (const job of jobs) {
       const known = job.token <= this.#seen;
       this.#seen = Math.max(this.#seen, job.token);
       if (this.held.has(job.token)) continue;
       const run = new Run(job, this.board, this.name, this.#sender);
-      run.returned = this.#returning || known;
+      run.returned = this.#asksMissed || known;
+      this.keeps(run, sent);
       this.held.set(job.token, run);
       runs.push(run);
     }
-    if (records.length < asked) this.#returning = false;
+    if (records.length < asked) {
+      if (this.#asksMissed) this.#hadMissed = this.#toldAt;
+      if (this.#asksAll) this.#hadAll = this.#toldAt;
+    }
     this.#busy += runs.length;
     if (runs.length === 0) {
       // Nothing to do.
@@ -154,13 +202,16 @@ export class Engine {
       try {
         if (!kept) await this.#keep();
         kept = true;
+        if (this.#behind) await this.#startAnew();
+        this.#behind = false;
         if (this.#burst) {
           await this.#claimInBurst();
         } else {
           const words = ['JOB.CLAIM', this.key, this.name, ...this.claimWords(this.#asked), 'BLOCK', String(this.options.block)];
+          const sent = performance.now();
           const found = this.board.unpacked(await this.#claims.ask(words, { block: this.options.block, patient: false }));
           if (found.length === 0 && this.held.size === 0) this.told.drained();
-          this.claimed(found);
+          this.claimed(found, sent);
         }
         answered = true;
         troubled = false;
@@ -188,8 +239,9 @@ export class Engine {
   async #claimInBurst(): Promise<void> {
     const [ends, idle] = [this.#ends, this.held.size === 0];
     const words = ['JOB.CLAIM', this.key, this.name, ...this.claimWords(this.#asked)];
+    const sent = performance.now();
     const found = this.board.unpacked(await this.#claims.ask(words, { patient: true }));
-    this.claimed(found);
+    this.claimed(found, sent);
     if (found.length > 0) return;
     if (idle) this.stop();
     else while (!this.#stopping && this.#ends === ends) await this.#change();
@@ -365,8 +417,24 @@ export class Engine {
     if (event.event === 'cancel') this.cancel(run);
     else if (event.event === 'grace') this.#sender.beatSoon(); // the lease is over: whoever is quick keeps the job
     else if (event.event !== 'lost') return; // a later server's
-    else if (event.reason === 'lapsed') this.#sender.beatSoon(); // a late heartbeat takes the job back, if nobody else has it
-    else this.lose(run, event.reason ?? '');
+    else if (event.reason === 'lapsed') {
+      this.#lapsed(run);
+      this.#sender.beatSoon(); // a late heartbeat takes the job back, if nobody else has it
+    } else this.lose(run, event.reason ?? '');
+  }
+
+  /** The server has ended a lease. Warns once of the likely cause when it was not over. */
+  #lapsed(run: Run): void {
+    if (!this.options.named || this.options.session || this.#sharedName || run.context.isLate()) return;
+    this.#sharedName = true;
+    this.options.log.warn(
+      `${this.name}: the lease of ${run.shown} has ended before its time: has another worker of this name started? Each needs a name of its own; without one it makes one up`,
+    );
+  }
+
+  /** The server has said that a run is ours, when it was asked at `sent`. */
+  keeps(run: Run, sent: number): void {
+    run.context.oursUntil = sent + this.options.lease;
   }
 
   // Stopping

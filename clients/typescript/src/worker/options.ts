@@ -21,7 +21,10 @@ export interface WorkerOptions {
   queues?: readonly string[] | undefined;
   /** See JOB.CLAIM in the reference. */
   order?: 'best' | 'listed' | 'rotate' | undefined;
-  /** The worker's name, unique among all that live; the same one after a restart gets its old claims back. */
+  /**
+   * The worker's name, unique among all that live. When a process starts under it, what an earlier one still holds lapses
+   * at once: those jobs are ready again, and an earlier one that lives hears that it lost them.
+   */
   name?: string | undefined;
   /** How long a job stays ours without a heartbeat; there is one three times in it. 30 s by default. */
   lease?: Duration | undefined;
@@ -73,6 +76,8 @@ export interface Settled {
   concurrency: number;
   queueWords: string[];
   name: string;
+  /** Somebody has given it its name, which an earlier process may have had. */
+  named: boolean;
   lease: number;
   prefetch: number;
   block: number;
@@ -118,6 +123,7 @@ export function settled(options: WorkerOptions, queues: readonly string[]): Sett
     concurrency: atLeast('concurrency', options.concurrency ?? 10, 1),
     queueWords: ['QUEUES', String(named.length), ...named, ...(options.order === undefined ? [] : ['ORDER', options.order])],
     name: options.name ?? defaultName(),
+    named: options.name !== undefined,
     lease: atLeast('lease', toMs(options.lease ?? '30s', 'lease'), 30),
     prefetch: atLeast('prefetch', options.prefetch ?? 0, 0),
     block: atLeast('block', toMs(options.block ?? '2s', 'block'), 1),

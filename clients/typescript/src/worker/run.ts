@@ -76,7 +76,7 @@ export class Run implements Reports {
   written = 0;
   /** Whether the server takes chunks. */
   writes = true;
-  /** It may be the claim of an earlier worker of our name, which may have written chunks. */
+  /** It may be a claim that we have had before, and have written chunks for. */
   returned = false;
   /** Its end is sent in a command of its own: one that it shared was refused. */
   alone = false;

@@ -42,6 +42,7 @@ export class Sender implements Sending {
   constructor(engine: Engine) {
     this.#engine = engine;
     this.#link = engine.board.place.open(`${engine.options.name}:ends`);
+    this.#link.onLost = engine.troubled;
     this.#mayRegister = engine.options.register;
   }
 
@@ -189,6 +190,7 @@ export class Sender implements Sending {
     batch.addEnds(ends);
     if (batch.commands.length === 0) return;
     let replies;
+    batch.sent = performance.now();
     try {
       replies = await this.#link.askAll(batch.commands.map(({ words }) => words), { patient: false });
     } catch (error) {
@@ -222,14 +224,14 @@ export class Sender implements Sending {
     this.#troubled = false;
   }
 
-  /** Runs that are about to write, and of which earlier workers of our name may have written. */
+  /** Runs that are about to write, and may have written under the same claim before. */
   #returned(): Run[] {
     if (this.#reports.length === 0) return [];
     return [...new Set(this.#reports.filter(([run, { chunk }]) => run.returned && chunk !== undefined).map(([run]) => run))];
   }
 
   /**
-   * Asks how many chunks they have written: the refusal of one that lies far ahead says so. No other right is needed for
+   * Asks how many chunks those were: the refusal of one that lies far ahead says so. No other right is needed for
    * that than to write. False when there is no answer.
    */
   async #count(runs: readonly Run[]): Promise<boolean> {

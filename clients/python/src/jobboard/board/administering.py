@@ -235,12 +235,14 @@ class Administering(Family):
         meta: Mapping[str, Any] | None = None,
         for_: Duration | None = None,
         session: bool = False,
+        anew: bool = False,
     ) -> Request[Registration]:
-        """Registers a worker, or refreshes it."""
+        """Registers a worker, or refreshes it. `anew`: it has just started; what it still holds lapses."""
         words: list[Any] = [] if role is None else ["ROLE", role]
         words += pairs("META", meta) if meta else []
         words += [] if for_ is None else ["FOR", to_ms(for_, "for_")]
         words += ["SESSION"] if session else []
+        words += ["ANEW"] if anew else []
 
         def parse(reply: Any) -> Registration:
             found = replies.mapping()(reply)

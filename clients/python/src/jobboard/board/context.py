@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+import math
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -94,6 +95,8 @@ class Context:
         self.job, self.worker = job, worker
         self._board, self._reports, self._raises = board, reports, raises
         self._stop: Stopped | None = None
+        self._ours_until = math.inf
+        """Until when the job is ours by the last answer of the server, by the monotonic clock."""
         self._wake = threading.Event()
         self._used: set[str] = set()
         """The names of the steps of this run."""
@@ -343,6 +346,10 @@ class Context:
     def must_stop(self) -> bool:
         """The job is lost or cancelled, or the worker has to go now."""
         return self._stop is not None
+
+    def _is_late(self) -> bool:
+        """The last answer about this job is older than its lease: it may be lost."""
+        return time.monotonic() >= self._ours_until
 
     def _begin_step(self, name: str) -> bytes | None:
         """What is stored under the name; raises when the run has used it."""

@@ -34,7 +34,9 @@ def add(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--all-queues", action="store_true")
     parser.add_argument("--order", choices=["best", "listed", "rotate"])
-    parser.add_argument("--name", help="unique; after a restart the same one gets its claims back")
+    parser.add_argument(
+        "--name", help="unique; jobs that an earlier process of this name still holds are ready again at once"
+    )
     parser.add_argument("--role", default="worker")
     parser.add_argument("--lease", type=duration, default="30s", metavar="TIME", help="(default: 30s)")
     parser.add_argument("--prefetch", type=natural, default=0, metavar="N", help="claim N more than can run")

@@ -221,10 +221,6 @@ class AtOnce:
 
     def report(self, run: Run, fields: Mapping[str, Any]) -> None:
         if "output" in fields:
-            if run.returned:
-                batch = Batch(self.engine, may_register=False)
-                batch.add_counts([run])
-                self._send(batch)
             fields = {"output": Writing(fields["output"])}
             run.numbered(fields)
         batch = Batch(self.engine, may_register=False)

@@ -16,7 +16,7 @@ from ..outcomes import TEXT, Complete, Fail, GiveBack, Outcome, shortened
 from . import journal
 from .engine import Engine
 from .run import Run
-from .storing import Storing
+from .storing import Awaiting, Storing
 
 log = logging.getLogger("jobboard.worker")
 
@@ -35,9 +35,12 @@ class Batch:
         self.commands: list[tuple[list[Any], Callable[[Any], None]]] = []
         self.instead: list[tuple[Run, Outcome]] = []
         self.chained = False
+        self.sent: float | None = None
+        """When it was sent, by the monotonic clock."""
 
     def unsent(self) -> None:
         """There was no answer."""
+        self.engine.troubled()
         if self.chained:
             self.engine.not_claimed()
 
@@ -92,11 +95,13 @@ class Batch:
             # One that waits for signals is given up, and its lease was sent along with that.
             if answer.code in LOST and run.key in self.engine.held:
                 self.engine.lose(run, f"{answer.code} {answer.detail}")
-        elif answer.cancel:
+            return
+        self.engine.keeps(run, self.sent)
+        if answer.cancel:
             self.engine.cancel(run)
 
     def add_counts(self, runs: Iterable[Run]) -> None:
-        """Asks how many chunks earlier workers of our name have written: the refusal of one that lies far
+        """Asks how many chunks we have written under this claim before: the refusal of one that lies far
         ahead says so. No other right is needed for that than to write.
         """
         for run in runs:
@@ -134,8 +139,11 @@ class Batch:
                     self.engine.lose(run, lost)
                 elif b"deadline" not in found:
                     self.engine.let_go(run)  # it waits for signals
-                elif found[b"cancel"]:
-                    self.engine.cancel(run)
+                else:
+                    if not isinstance(step, Awaiting):
+                        self.engine.keeps(run, self.sent)
+                    if found[b"cancel"]:
+                        self.engine.cancel(run)
             step.answered = True
 
         return take
@@ -150,7 +158,7 @@ class Batch:
                 of_board.setdefault(run.requests.key, []).append(run)
         for shard in self.engine.shards:
             if self.may_register:
-                self.commands.append((self._registration(shard), self._registered))
+                self.commands.append((self.engine.registration(shard), self._registered))
             runs = of_board.get(shard.key, [])
             for start in range(0, len(runs), BEATS):
                 self._add_beat(shard, runs[start : start + BEATS])
@@ -168,12 +176,6 @@ class Batch:
                 self._heard(run, beat(one))
 
         self.commands.append((words, take))
-
-    def _registration(self, shard: Requests) -> list[Any]:
-        options = self.engine.options
-        life: list[Any] = ["SESSION"] if options.session else ["FOR", options.lease]
-        request = shard.worker_register(self.engine.name, role=options.role, meta=self.engine.about)
-        return [*request.words, *life]
 
     def _registered(self, reply: Any) -> None:
         if isinstance(reply, redis.ResponseError):
@@ -250,7 +252,7 @@ class Batch:
                 return
             take(reply[0])
             found = replies.unpacked(reply[1]) or ()
-            self.engine.claimed(shard, found, full=len(found) == count)
+            self.engine.claimed(shard, found, full=len(found) == count, sent=self.sent)
 
         return take_both
 

@@ -47,6 +47,8 @@ class Claimer(threading.Thread):
         """A claim has been answered: a password that is refused later may be just being changed."""
         self.kept = not engine.options.keep
         """The board is told how long to keep completed jobs."""
+        self.behind = list(engine.shards) if engine.options.named else []
+        """The boards on which an earlier process of our name may still hold jobs."""
         self.ends: int | None = None
         """Before the claim under way: how many runs had ended, None when we held none."""
         self.block = engine.options.block
@@ -83,12 +85,15 @@ class Claimer(threading.Thread):
         try:
             if not self.kept:
                 self._keep()
+            while self.behind:
+                self._start_anew(self.behind[0])
+                del self.behind[0]
             for _ in range(len(engine.shards) - 1 if not engine.options.burst else len(engine.shards)):
                 shard = engine.shards[self.at]
-                found = self._ask(shard, count, [])
+                sent, found = self._ask(shard, count, [])
                 self.answered = True
                 if found:
-                    engine.claimed(shard, found)
+                    engine.claimed(shard, found, sent=sent)
                     return
                 self.at = (self.at + 1) % len(engine.shards)
             if engine.options.burst:
@@ -96,10 +101,12 @@ class Claimer(threading.Thread):
                 return
             self.home = (self.home + 1) % len(engine.shards)
             shard = engine.shards[self.home]
-            engine.claimed(shard, self._ask(shard, count, ["BLOCK", self.block]))
+            sent, found = self._ask(shard, count, ["BLOCK", self.block])
+            engine.claimed(shard, found, sent=sent)
             self.answered = True
             self.backoff.reset()
         except TROUBLE as error:
+            engine.troubled()
             engine.not_claimed()
             if isinstance(error, redis.AuthenticationError) and not self.answered:
                 raise explained(error, name_of(engine.board.client)) from None
@@ -109,13 +116,28 @@ class Claimer(threading.Thread):
                 self.failed = True
                 self.backoff.wait(engine.wants_stop)
 
-    def _ask(self, shard: Requests, count: int, wait: list[Any]) -> list[Any]:
+    def _ask(self, shard: Requests, count: int, wait: list[Any]) -> tuple[float, list[Any]]:
+        """When it was sent, and the records that came."""
         words = ["JOB.CLAIM", shard.key, self.engine.name, *self.engine.claim_words(shard, count), *wait]
-        return self._request(Request(words, lambda reply: replies.unpacked(reply) or []))
+        sent = time.monotonic()
+        return sent, self._request(Request(words, lambda reply: replies.unpacked(reply) or []))
 
     def _keep(self) -> None:
         keep_completed(self.engine.shards, self._request)
         self.kept = True
+
+    def _start_anew(self, shard: Requests) -> None:
+        """Ends what an earlier process of our name still holds, as lapses."""
+        engine = self.engine
+        try:
+            self._request(Request([*engine.registration(shard), "ANEW"], lambda _: None))
+            if not engine.options.register:
+                self._request(shard.worker_deregister(engine.name))
+        except redis.ResponseError as error:
+            log.warning(
+                "%s: what a process of this name held before comes back when its leases end: %s",
+                *(engine.name, error),
+            )
 
     def _request(self, request: Request[T]) -> T:
         [reply] = self.connection.ask([request.words])

@@ -39,7 +39,12 @@ class Away(redis.ConnectionError):
 
 
 def connection_of(client: Any) -> Connection | ClusterConnection:
-    return ClusterConnection(client) if isinstance(client, redis.RedisCluster) else Connection(client)
+    return ClusterConnection(client) if resends(client) else Connection(client)
+
+
+def resends(client: Any) -> bool:
+    """Whether commands may be sent again behind our back when a connection breaks."""
+    return isinstance(client, redis.RedisCluster)
 
 
 class Connection:

@@ -10,8 +10,11 @@ Threads of a worker:
 One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to it have arrived. An end that
 is sent while nobody claims takes the next jobs along (`CONSUME … CLAIM`).
 
-A server may still count claims of ours that we have ended: a failover can lose an end that the former primary
-had taken. A worker that holds nothing therefore asks for all its claims, and does those jobs again.
+A claim asks for what it may have missed (`SEEN`) only after a command without an answer: then its reply may
+be lost. The server may also still count claims that we have ended: a failover can lose an end that the former
+primary had taken. A worker that holds nothing therefore asks for all its claims, and does those jobs again.
+Without such trouble nothing comes that was claimed before: of two workers with one name neither works on what
+the other has claimed.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from ..durations import of_ms
 from ..jobs import Job
 from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped, Unhandled
 from . import journal
+from .connection import resends
 from .outage import Outage, shown
 from .run import Run
 from .unhandled import UnhandledJobs
@@ -98,12 +102,23 @@ class Engine:
         """The highest token that has arrived from each board."""
         self.left = {shard.key: 0 for shard in self.shards}
         """The highest token of the claims that we have left to their leases, as their ends were refused."""
-        self.returning = {shard.key for shard in self.shards}
-        """Boards that may still return claims of an earlier worker of our name: they come before new ones."""
+        self.troubles = 0
+        """How many commands have got no answer."""
+        self.told_at = 0
+        """`troubles` when the claim under way was sent."""
+        self.asks_all = self.asks_missed = False
+        """What the claim under way asks for: all claims of ours, or those above the last that has arrived."""
+        never = -1 if resends(board.client) else 0
+        self.had_missed = dict.fromkeys(self.left, never)
+        """`troubles` at the last claim that has brought all that a board had above the last token."""
+        self.had_all = dict.fromkeys(self.left, never)
+        """The same of all claims."""
         self.unhandled = UnhandledJobs()
         self.outage = Outage(log, self.name)
         self.all_stuck = False
         """Nothing but jobs that do not stop is left: only another process can go on."""
+        self.shared_name = False
+        """The log has told of another worker of our name."""
         self.stopping = False
         self.failure: BaseException | None = None
         self.ends = 0
@@ -125,12 +140,26 @@ class Engine:
     def claim_words(self, shard: Requests, count: int) -> list[Any]:
         """The options of a claim, without `BLOCK`."""
         options = self.options
-        seen = self.seen if self.held else self.left
+        key, self.told_at = shard.key, self.troubles
+        self.asks_all = not self.held and self.had_all[key] < self.troubles
+        self.asks_missed = self.asks_all or self.had_missed[key] < self.troubles
+        seen = self.left[key] if self.asks_all else self.seen[key]
         return [
             *options.queue_words,
-            *("COUNT", count, "LEASE", options.lease, "SEEN", seen[shard.key]),
+            *("COUNT", count, "LEASE", options.lease),
+            *(["SEEN", seen] if self.asks_missed else []),
             *("FIELDS", len(options.fields), *options.fields, "PACKED"),
         ]
+
+    def troubled(self) -> None:
+        """A command has got no answer."""
+        with self.lock:
+            self.troubles += 1
+
+    def registration(self, shard: Requests) -> list[Any]:
+        options = self.options
+        life: list[Any] = ["SESSION"] if options.session else ["FOR", options.lease]
+        return [*shard.worker_register(self.name, role=options.role, meta=self.about).words, *life]
 
     def may_chain(self) -> int:
         """Takes the right to claim along with an end: how many jobs, or 0."""
@@ -140,18 +169,29 @@ class Engine:
             self.asked = self.room
             return self.asked
 
-    def claimed(self, shard: Requests, found: Iterable[Any], full: bool = False) -> int:
-        """Takes what a claim has brought, and gives up the right to claim; how many jobs it was."""
+    def claimed(
+        self, shard: Requests, found: Iterable[Any], full: bool = False, sent: float | None = None
+    ) -> int:
+        """Takes what a claim has brought, and gives up the right to claim; how many jobs it was. `sent`: when
+        it was asked, by the monotonic clock.
+        """
         runs: list[Run] = []
         jobs = [shard._job(raw) for raw in found]
         with self.lock:
             asked, self.asked = self.asked, 0
+            if jobs and not self.seen[shard.key] and not self.asks_missed:
+                # What has lower tokens is not ours.
+                self.left[shard.key] = min(job.token for job in jobs) - 1
             for job in jobs:
                 run = self._hold(shard, job)
                 if run is not None:
                     runs.append(run)
-            if len(jobs) < asked:
-                self.returning.discard(shard.key)
+                    self.keeps(run, sent)
+            if len(jobs) < asked and self.had_all[shard.key] >= 0:
+                if self.asks_missed:
+                    self.had_missed[shard.key] = self.told_at
+                if self.asks_all:
+                    self.had_all[shard.key] = self.told_at
             self.busy += len(runs)
             stopping = self.stopping
             if not full or stopping:
@@ -175,7 +215,7 @@ class Engine:
         if run.key in self.held:
             return None
         run.context = Context(job, self.name, self.given, run, self.options.interrupt != "flag")
-        run.returned = shard.key in self.returning or job.token <= known
+        run.returned = self.asks_missed or job.token <= known
         self.held[run.key] = run
         return run
 
@@ -217,6 +257,26 @@ class Engine:
         run.told = run.told or time.monotonic()
         context._stopped_by(reason)
         self.pool.interrupt(run)
+
+    def keeps(self, run: Run, sent: float | None) -> None:
+        """The server has said that a run is ours, when it was asked at `sent`."""
+        if sent is not None:
+            run.context._ours_until = sent + self.options.lease / 1000
+
+    def lapsed(self, run: Run) -> None:
+        """The server has ended a lease. Warns once of the likely cause when it was not over."""
+        if (
+            self.options.named
+            and not self.options.session
+            and not self.shared_name
+            and not run.context._is_late()
+        ):
+            self.shared_name = True
+            log.warning(
+                "%s: the lease of %s has ended before its time: has another worker of this name started? "
+                "Each needs a name of its own; without one it makes one up",
+                *(self.name, journal.who(run)),
+            )
 
     def cancel(self, run: Run) -> None:
         self.stop_run(run, CancelRequested("a cancel was requested"))

@@ -73,6 +73,7 @@ class Listener(threading.Thread):
         elif event["event"] != "lost":
             return  # a later server's
         elif event.get("reason") == "lapsed":
+            self.engine.lapsed(run)
             self.engine.sender.beat_soon()  # a late heartbeat takes the job back, if nobody else has it
         elif not run.ended:
             self.engine.lose(run, event.get("reason", ""))

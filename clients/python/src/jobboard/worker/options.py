@@ -50,6 +50,8 @@ class Options:
     queues: Sequence[Name]
     order: Order | None
     name: str
+    named: bool
+    """Somebody has given it its name, which an earlier process may have had."""
     lease: int
     prefetch: int
     block: int | None

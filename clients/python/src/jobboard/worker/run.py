@@ -41,7 +41,7 @@ class Run:
         self.written, self.writes = 0, True
         """How many chunks have a number, and whether the server takes them."""
         self.returned = False
-        """It may be the claim of an earlier worker of our name, which may have written chunks."""
+        """It may be a claim that we have had before, and have written chunks for."""
         self.told: float | None = None
         """When the worker was asked to stop, by the monotonic clock."""
         self.warned = False

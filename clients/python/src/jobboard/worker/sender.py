@@ -221,6 +221,7 @@ class Sender(threading.Thread):
             batch.add_ends(ends)
             if not batch.commands:
                 return
+            batch.sent = time.monotonic()
             found = self.connection.ask([words for words, _ in batch.commands])
         except TROUBLE as error:
             batch.unsent()

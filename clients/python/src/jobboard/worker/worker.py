@@ -59,7 +59,9 @@ class Worker:
     `concurrency`: jobs at once; 8 threads, a process for each core, 100 tasks.
     `queues`: those to claim from; those of its tasks when None, every queue when empty. `order`: see
     JOB.CLAIM.
-    `name`: the worker's, unique among all that live; the same one after a restart gets its old claims back.
+    `name`: the worker's, unique among all that live. When a process starts under it, what an earlier one
+    still holds lapses at once: those jobs are ready again, and an earlier one that lives hears that it lost
+    them.
     `lease`: how long a job stays ours without a heartbeat; there is one three times in it.
     `prefetch`: how many more jobs are claimed than run, so that short ones (below some ms) travel in batches.
     `block`: how long one claim waits; by default 2 s, or less when the client's socket timeout is short.
@@ -140,6 +142,7 @@ class Worker:
             queues=self.handlers.queues() if queues is None else check_names(queues, "queues"),
             order=order,
             name=default_name() if name is None else name,
+            named=name is not None,
             lease=to_ms(lease, "lease"),
             prefetch=prefetch,
             block=None if block is None else to_ms(block, "block"),

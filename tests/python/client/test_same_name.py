@@ -1,0 +1,92 @@
+"""Workers under one name: after a kill, and side by side."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+
+import pytest
+from jobboard import Worker
+
+
+@pytest.mark.parametrize("register", [True, False])
+def test_a_restart_under_a_name_gets_its_jobs_at_once_as_new_claims(jobs, register) -> None:
+    jobs.post(5, id="a")
+    [before] = jobs.claim("w1", lease="1h")
+    seen = []
+    jobs.handlers.handler()(lambda context, payload: seen.append((context.attempt, context.token, payload)))
+    Worker(jobs, name="w1", register=register).run(burst=True)
+    [(attempt, token, payload)] = seen
+    assert (attempt, payload) == (2, 5)
+    assert token > before.token
+    assert [entry["event"] for entry in jobs.history("a")][:4] == ["posted", "claimed", "lapsed", "claimed"]
+    assert list(jobs.worker_list()) == []
+
+
+def test_a_name_of_its_own_leaves_the_claims_of_others_alone(jobs) -> None:
+    jobs.post(1, id="a")
+    jobs.claim("w1", lease="1h")
+    jobs.handlers.handler()(lambda context, payload: None)
+    Worker(jobs).run(burst=True)
+    assert (jobs.get("a").worker, jobs.get("a").attempt) == ("w1", 1)
+
+
+def test_a_job_that_kills_its_worker_fails_although_that_starts_again_under_its_name(
+    app_board, process
+) -> None:
+    app_board.settings_set({"lapses": 2})
+    app_board.post(None, name="kill-worker", id="poison")
+    for _ in range(3):
+        assert process("--threads", "1", "--name", "w1").wait() == -signal.SIGKILL
+    found = app_board.get("poison")
+    if found.state != "failed":  # the last loss is seen when the next worker starts
+        ended = process("--threads", "1", "--name", "w1", "--burst")
+        assert ended.wait() == 0, ended.text
+        found = app_board.get("poison")
+    assert (found.state, found.kind, found.attempt) == ("failed", "lapsed", 3)
+
+
+@pytest.mark.parametrize("listen", [True, False])
+def test_two_workers_of_one_name_never_run_a_job_under_one_token(jobs, work, until, caplog, listen) -> None:
+    caplog.set_level(logging.WARNING, "jobboard.worker")
+    go_on, began = threading.Event(), []
+
+    @jobs.handler()
+    def handler(context, payload):
+        began.append((context.job.id, context.token))
+        go_on.wait(60)
+        context.check()
+
+    jobs.post(1, id="a")
+    work(jobs, name="w1", concurrency=2, lease="30s", block="50ms", listen=listen)
+    until(lambda: len(began) == 1, what="the first runs it")
+    # The second takes it over, and both go on claiming while they hold a job.
+    second = work(jobs, name="w1", concurrency=2, lease="30s", block="50ms", listen=listen)
+    until(lambda: len(began) == 2, what="one of them runs it anew")
+    jobs.post_many(range(2), ids=["b", "c"])
+    until(lambda: len(began) == 4, what="each place is taken")
+    assert [job for job, _ in began].count("a") == 2
+    assert len({token for _, token in began}) == 4
+    go_on.set()
+    until(lambda: jobs.count(state="claimed") == 0, what="all have ended")
+    assert second.worker.done + jobs.stats()["lapsed"] >= 1
+    assert jobs.stats()["lapsed"] == 1
+    if listen:
+        assert sum("has another worker of this name started?" in text for text in caplog.messages) == 1
+
+
+def test_a_worker_that_may_not_register_leaves_what_was_claimed_under_its_name(jobs, server, caplog) -> None:
+    jobs.post(1, id="old")
+    jobs.claim("w1", lease="1h")
+    jobs.post(2, id="new")
+    seen = []
+    jobs.handlers.handler()(lambda context, payload: seen.append(context.id))
+    jobs.client.execute_command("ACL", "SETUSER", "default", "-job.worker")
+    try:
+        Worker(jobs, name="w1").run(burst=True)
+    finally:
+        jobs.client.execute_command("ACL", "SETUSER", "default", "+job.worker")
+    assert seen == ["new"]
+    assert jobs.get("old").attempt == 1
+    assert any("comes back when its leases end" in text for text in caplog.messages)
