@@ -290,7 +290,7 @@ describe('output', () => {
         context.output('words');
       });
       started(t, board, { name: 'w1', concurrency, queues: ['mine'] });
-      await until(async () => (await board.workerList().next()).done !== true);
+      await until(async () => String(await ask(server.url, 'CLIENT', 'LIST')).includes('cmd=job.claim'));
       const held = await server.board().claim('w1', { count: 3, lease: '10m', queues: ['other'] });
       for (const job of held) {
         await board.heartbeat('w1', job, { output: [1, 'old '] });
@@ -465,6 +465,30 @@ describe('broken connections', () => {
     await until(async () => (await asked()) >= before + 10);
     assert.equal(runs, 1);
   });
+
+  for (const where of ['task', 'setting'] as const) {
+    test(`the lease of a job holds and is kept: of the ${where}`, async (t) => {
+      const board = server.board();
+      const { open, passed } = gate();
+      if (where === 'setting') await board.settingsSet({ lease: '600ms' });
+      const short = board.task('short', where === 'task' ? { lease: '600ms' } : {}).handle(async () => passed);
+      const long = board.task('long', { lease: '1h' }).handle(async () => passed);
+      const [a, b] = [await short.post({}), await long.post({})];
+      started(t, board);
+      await until(async () => (await board.count({ state: 'claimed' })) === 2);
+      const lease = async (id: string): Promise<number> => {
+        const job = await board.get(id);
+        return (job?.deadline ?? 0) - (job?.claimed ?? 0);
+      };
+      assert.ok((await lease(a)) < 30_000);
+      assert.ok((await lease(b)) >= 3_600_000);
+      const first = await board.get(a);
+      await until(() => Date.now() > (first?.deadline ?? 0) + 300);
+      open();
+      await until(async () => (await board.count({ state: 'claimed' })) === 0);
+      assert.equal((await board.stats())['lapsed'], 0);
+    });
+  }
 
   for (const register of [true, false]) {
     test(`a restart under a name gets its jobs at once, as new claims: ${register ? '' : 'not '}registered`, async (t) => {

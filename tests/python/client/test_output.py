@@ -44,7 +44,7 @@ def test_a_claim_that_came_back_is_written_behind_what_is_there(app, until, conc
     running = threading.Thread(target=worker.run, kwargs={"signals": False})
     running.start()
     try:
-        until(lambda: board.worker_list(role="worker") and list(board.worker_list()), what="it is there")
+        until(lambda: any(one["cmd"] == "job.claim" for one in board.client.client_list()), what="it claims")
         ids = ["a", "b", "c"]
         board.post_many([["new ", "words"]] * 3, ids=ids, name="writes", queue="other", retain="1m")
         held = board.claim("w1", count=3, lease="10m", queues=["other"])

@@ -308,6 +308,56 @@ def test_one_heartbeat_keeps_all_leases(jobs, work, until) -> None:
     assert (stats["completed"], stats["lapsed"]) == (12, 0)
 
 
+@pytest.mark.parametrize("where", ["task", "setting"])
+def test_the_lease_of_a_job_holds_and_is_kept(jobs, work, until, where) -> None:
+    go_on = threading.Event()
+    options = {"lease": f"{SOON}ms"} if where == "task" else {}
+    if where == "setting":
+        jobs.settings_set({"lease": f"{SOON}ms"})
+
+    @jobs.task(**options)
+    def short() -> None:
+        go_on.wait(60)
+
+    @jobs.task(lease="1h")
+    def long() -> None:
+        go_on.wait(60)
+
+    [a, b] = [short.post(), long.post()]
+    running = work(jobs, concurrency=4, lease=None)
+    until(lambda: jobs.count(state="claimed") == 2, what="both are held")
+    first = jobs.get(a)
+    assert first.deadline - first.claimed >= SOON
+    assert first.deadline - first.claimed < 3_600_000
+    held = jobs.get(b)
+    assert held.deadline - held.claimed >= 3_600_000
+    # The registration, which would end all leases, lasts as long.
+    until(
+        lambda: [row for row in jobs.worker_list() if row["expires"] - row["registered"] >= 3_600_000],
+        what="the registration follows",
+    )
+    past(first.deadline)
+    go_on.set()
+    until(lambda: jobs.count(state="claimed") == 0, what="both done")
+    assert running.stop() is True
+    assert jobs.stats()["lapsed"] == 0
+
+
+def test_a_worker_that_names_a_lease_has_that_for_all(jobs, work, until) -> None:
+    go_on = threading.Event()
+
+    @jobs.task(lease="1h")
+    def long() -> None:
+        go_on.wait(60)
+
+    id = long.post()
+    work(jobs, lease="2m")
+    until(lambda: jobs.state(id) == "claimed", what="held")
+    assert jobs.get(id, fields=["deadline", "claimed"]).deadline - jobs.get(id).claimed < 3_600_000
+    go_on.set()
+    until(lambda: jobs.count(state="claimed") == 0, what="done")
+
+
 def test_a_quiet_worker_gets_nothing(jobs, work, until) -> None:
     jobs.handlers.handler()(lambda context, payload: None)
     running = work(jobs, role="mailer")

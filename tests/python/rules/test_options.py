@@ -83,7 +83,9 @@ MORE = [
         },
     ),
     Call("SCHEDULE LIST", (), PAGE),
-    Call("WORKER REGISTER", ("w1",), {"ROLE": ("r",), "META": META, "FOR": ("1",), "SESSION": ()}),
+    Call(
+        "WORKER REGISTER", ("w1",), {"ROLE": ("r",), "META": META, "FOR": ("1",), "SESSION": (), "ANEW": ()}
+    ),
     Call("WORKER LIST", (), {"ROLE": ("r",), **PAGE}),
     Call("DEPEND ADD", ("j", "1", "x"), {"ONFAILURE": ("hold",), "STRICT": ()}),
     Call("DEPEND REMOVE", ("j", "1", "x"), {}),

@@ -75,11 +75,11 @@ export class Batch {
   }
 
   #report(run: Run, { chunk, ...fields }: Waiting): Command {
-    const { name, key, board, options } = this.#engine;
+    const { name, key, board, options, leaseWords } = this.#engine;
     const output = chunk === undefined ? {} : { output: [chunk.number, chunk.data] };
-    const words = optionWords('JOB.HEARTBEAT', { token: run.token, lease: `${String(options.lease)}ms`, ...fields, ...output }, board.codec);
+    const words = optionWords('JOB.HEARTBEAT', { token: run.token, ...fields, ...output }, board.codec);
     return {
-      words: ['JOB.HEARTBEAT', key, name, run.id, ...words],
+      words: ['JOB.HEARTBEAT', key, name, run.id, ...leaseWords, ...words],
       take: (reply, refused) => {
         if (refused === undefined) this.#heard(run, reply);
         else if (LOST.has(refused.code)) this.#engine.lose(run, refused.message);
@@ -148,7 +148,7 @@ export class Batch {
       const some = runs.slice(start, start + BEATS);
       const words = [...counted('', some.map((run) => run.id)).slice(1), ...counted('TOKENS', some.map((run) => String(run.token)))];
       this.commands.push({
-        words: ['JOB.MHEARTBEAT', key, name, ...words, 'LEASE', String(options.lease)],
+        words: ['JOB.MHEARTBEAT', key, name, ...words, ...this.#engine.leaseWords],
         take: (reply, refused) => {
           if (refused) options.log.error(`leases of ${key} not kept: ${refused.message}`);
           else for (const [at, one] of list(reply).entries()) this.#heard(some[at] as Run, one);

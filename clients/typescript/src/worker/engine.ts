@@ -28,6 +28,11 @@ const STUCK = 10_000;
 /** How long completed jobs are kept, and how many, unless told otherwise. */
 const KEEP = { 'retain-complete': '1h', 'keep-complete': 1000 } as const;
 
+/** The lease of jobs when nobody names one, ms: the server's setting, too. */
+const LEASE = 30_000;
+/** The longest lease that is relied on where a claim may have come back, ms: how much is left is not known. */
+const UNCERTAIN = 1000;
+
 /** What a worker tells of its runs. */
 export interface Told {
   active(run: Run): void;
@@ -66,6 +71,10 @@ export class Engine {
   /** An earlier process of our name may still hold jobs. */
   #behind: boolean;
   #sharedName = false;
+  /** The shortest lease of what we hold, and the longest, ms: at most, and at least, that of the options. */
+  shortest: number;
+  #longest: number;
+  readonly leaseWords: readonly string[];
   #stopping = false;
   #wake: (() => void)[] = [];
   #stopped: () => void = () => undefined;
@@ -91,6 +100,8 @@ export class Engine {
     this.about = ['META', '3', 'host', hostname(), 'pid', String(process.pid), 'mode', 'node'];
     this.#claims = board.place.open(`${this.name}:claims`);
     this.#events = board.place.open(`${this.name}:events`);
+    this.shortest = this.#longest = options.lease ?? LEASE;
+    this.leaseWords = options.lease === undefined ? [] : ['LEASE', String(options.lease)];
     this.#sender = new Sender(this);
     this.#behind = options.named;
     this.#claims.onLost = this.troubled;
@@ -114,12 +125,12 @@ export class Engine {
   }
 
   claimWords(count: number): string[] {
-    const { queueWords, lease, fields } = this.options;
+    const { queueWords, fields } = this.options;
     this.#toldAt = this.#troubles;
     this.#asksAll = this.held.size === 0 && this.#hadAll < this.#troubles;
     this.#asksMissed = this.#asksAll || this.#hadMissed < this.#troubles;
     const missed = this.#asksMissed ? ['SEEN', String(this.#asksAll ? this.#left : this.#seen)] : [];
-    return [...queueWords, 'COUNT', String(count), 'LEASE', String(lease), ...missed, 'FIELDS', String(fields.length), ...fields, 'PACKED'];
+    return [...queueWords, 'COUNT', String(count), ...this.leaseWords, ...missed, 'FIELDS', String(fields.length), ...fields, 'PACKED'];
   }
 
   /** One of our connections has broken, and answers may be lost with it. */
@@ -128,8 +139,8 @@ export class Engine {
   };
 
   registration(): string[] {
-    const { role, session, lease } = this.options;
-    return ['JOB.WORKER', 'REGISTER', this.key, this.name, 'ROLE', role, ...this.about, ...(session ? ['SESSION'] : ['FOR', String(lease)])];
+    const { role, session } = this.options;
+    return ['JOB.WORKER', 'REGISTER', this.key, this.name, 'ROLE', role, ...this.about, ...(session ? ['SESSION'] : ['FOR', String(this.#longest)])];
   }
 
   /** Ends what an earlier process of our name still holds, as lapses. */
@@ -158,6 +169,7 @@ export class Engine {
     const asked = this.#asked;
     this.#asked = 0;
     const runs: Run[] = [];
+    let otherLease = false;
     const jobs = records.map((record) => new Job(record, this.board.codec));
     const [first] = jobs;
     if (first !== undefined && this.#seen === 0 && !this.#asksMissed) this.#left = first.token - 1; // what has lower tokens is not ours
@@ -166,6 +178,10 @@ export class Engine {
       this.#seen = Math.max(this.#seen, job.token);
       if (this.held.has(job.token)) continue;
       const run = new Run(job, this.board, this.name, this.#sender);
+      run.lease = this.#leaseOf(job);
+      if (run.lease < this.shortest || run.lease > this.#longest) otherLease = true;
+      this.shortest = Math.min(this.shortest, run.lease);
+      this.#longest = Math.max(this.#longest, run.lease);
       run.returned = this.#asksMissed || known;
       this.keeps(run, sent);
       this.held.set(job.token, run);
@@ -176,6 +192,7 @@ export class Engine {
       if (this.#asksAll) this.#hadAll = this.#toldAt;
     }
     this.#busy += runs.length;
+    if (otherLease) this.#sender.beatSoon(); // heartbeats and the registration follow it
     if (runs.length === 0) {
       // Nothing to do.
     } else if (this.#stopping) {
@@ -185,6 +202,22 @@ export class Engine {
       this.#pump();
     }
     if (!full) this.#changed();
+  }
+
+  #leaseOf(job: Job): number {
+    if (this.options.lease !== undefined) return this.options.lease;
+    const lease = (job.deadline ?? 0) - (job.claimed ?? 0);
+    return Math.max(this.#asksMissed ? Math.min(lease, UNCERTAIN) : lease, 1);
+  }
+
+  /** Sees which leases we hold now. */
+  lookAtLeases(): void {
+    if (this.options.lease !== undefined) return;
+    this.shortest = this.#longest = LEASE;
+    for (const { lease } of this.held.values()) {
+      this.shortest = Math.min(this.shortest, lease);
+      this.#longest = Math.max(this.#longest, lease);
+    }
   }
 
   /** The claim under way has come to nothing. */
@@ -434,7 +467,7 @@ export class Engine {
 
   /** The server has said that a run is ours, when it was asked at `sent`. */
   keeps(run: Run, sent: number): void {
-    run.context.oursUntil = sent + this.options.lease;
+    run.context.oursUntil = sent + run.lease;
   }
 
   // Stopping

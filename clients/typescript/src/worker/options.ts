@@ -26,7 +26,10 @@ export interface WorkerOptions {
    * at once: those jobs are ready again, and an earlier one that lives hears that it lost them.
    */
   name?: string | undefined;
-  /** How long a job stays ours without a heartbeat; there is one three times in it. 30 s by default. */
+  /**
+   * How long a job stays ours without a heartbeat; by default what its options or the settings say, 30 s. There is a
+   * heartbeat three times in the shortest of those that the worker holds.
+   */
   lease?: Duration | undefined;
   /** How many more jobs are claimed than run, so that short ones (below some ms) travel in batches. 0 by default. */
   prefetch?: number | undefined;
@@ -78,7 +81,8 @@ export interface Settled {
   name: string;
   /** Somebody has given it its name, which an earlier process may have had. */
   named: boolean;
-  lease: number;
+  /** None: each job's own. */
+  lease: number | undefined;
   prefetch: number;
   block: number;
   stopWithin: number;
@@ -96,6 +100,9 @@ export interface Settled {
 
 /** What is asked of each job that is claimed. */
 const FIELDS = ['id', 'token', 'attempt', 'name', 'queue', 'payload', 'meta', 'steps'];
+
+/** These as well where each job has a lease of its own: that is what lies between them. */
+const LEASE_FIELDS = ['claimed', 'deadline'];
 
 /* eslint-disable no-console */
 const QUIET: Logger = {
@@ -124,7 +131,7 @@ export function settled(options: WorkerOptions, queues: readonly string[]): Sett
     queueWords: ['QUEUES', String(named.length), ...named, ...(options.order === undefined ? [] : ['ORDER', options.order])],
     name: options.name ?? defaultName(),
     named: options.name !== undefined,
-    lease: atLeast('lease', toMs(options.lease ?? '30s', 'lease'), 30),
+    lease: options.lease === undefined ? undefined : atLeast('lease', toMs(options.lease, 'lease'), 30),
     prefetch: atLeast('prefetch', options.prefetch ?? 0, 0),
     block: atLeast('block', toMs(options.block ?? '2s', 'block'), 1),
     stopWithin: atLeast('stopWithin', toMs(options.stopWithin ?? '20s', 'stopWithin'), 0),
@@ -134,7 +141,7 @@ export function settled(options: WorkerOptions, queues: readonly string[]): Sett
     listen: options.listen ?? true,
     keep: options.keep ?? true,
     stacks: options.stacks ?? true,
-    fields: [...new Set([...FIELDS, ...(options.fields ?? [])])],
+    fields: [...new Set([...FIELDS, ...(options.lease === undefined ? LEASE_FIELDS : []), ...(options.fields ?? [])])],
     log: options.logger === null ? SILENT : (options.logger ?? QUIET),
     verbose: options.logger !== null && options.logger !== undefined,
   };

@@ -78,6 +78,8 @@ export class Run implements Reports {
   writes = true;
   /** It may be a claim that we have had before, and have written chunks for. */
   returned = false;
+  /** How long it stays ours without a heartbeat, ms. */
+  lease = 0;
   /** Its end is sent in a command of its own: one that it shared was refused. */
   alone = false;
 

@@ -47,12 +47,6 @@ export class Sender implements Sending {
   }
 
   start(): void {
-    const every = this.#engine.options.lease / 3;
-    this.#beating = setInterval(() => {
-      this.#lookBack();
-      this.#engine.lookForStuck();
-      this.beatSoon();
-    }, every);
     this.beatSoon();
   }
 
@@ -92,8 +86,7 @@ export class Sender implements Sending {
    * again. The stored value, when it is another one.
    */
   async store(run: Run, name: string, data: Word, replace: boolean): Promise<Word | undefined> {
-    const lease = String(this.#engine.options.lease);
-    const found = await this.#ask(run, 'JOB.STEP', [name, data, 'LEASE', lease, ...(replace ? ['REPLACE'] : [])]);
+    const found = await this.#ask(run, 'JOB.STEP', [name, data, ...this.#engine.leaseWords, ...(replace ? ['REPLACE'] : [])]);
     return found['value'] as Word | undefined;
   }
 
@@ -109,6 +102,17 @@ export class Sender implements Sending {
     });
   }
 
+  /** Three times in the shortest lease. */
+  #beatAgain(): void {
+    this.#engine.lookAtLeases();
+    clearTimeout(this.#beating);
+    this.#beating = setTimeout(() => {
+      this.#lookBack();
+      this.#engine.lookForStuck();
+      this.beatSoon();
+    }, this.#engine.shortest / 3);
+  }
+
   /** Asks the server now whether what we hold is ours. */
   beatSoon(): void {
     this.#beatDue = true;
@@ -119,7 +123,7 @@ export class Sender implements Sending {
   async leave(): Promise<void> {
     this.#closed = true;
     for (const { command, run, reject } of this.#asked.splice(0)) reject(new ConnectionLost(`the worker stops, and the server cannot be reached: ${command} of ${run.shown} was not sent`));
-    clearInterval(this.#beating);
+    clearTimeout(this.#beating);
     clearTimeout(this.#later);
     if (this.#mayRegister) {
       const { name, key } = this.#engine;
@@ -185,6 +189,7 @@ export class Sender implements Sending {
     batch.addAsked(asked);
     if (beat) {
       this.#beaten = Date.now();
+      this.#beatAgain();
       batch.addBeats(this.#mayRegister);
     }
     batch.addEnds(ends);
@@ -266,7 +271,8 @@ export class Sender implements Sending {
   /** Tells when leases were kept too late, although the server could be reached. */
   #lookBack(): void {
     const late = Date.now() - this.#beaten;
-    const { lease, log } = this.#engine.options;
+    const { log } = this.#engine.options;
+    const lease = this.#engine.shortest;
     if (late > lease && this.#engine.held.size > 0 && !this.#troubled) {
       log.warn(
         `no heartbeat for ${(late / 1000).toFixed(1)} s, longer than the lease of ${String(lease / 1000)} s, so jobs may have been lost: ` +

@@ -38,7 +38,7 @@ def add(subparsers: Subparsers) -> None:
         "--name", help="unique; jobs that an earlier process of this name still holds are ready again at once"
     )
     parser.add_argument("--role", default="worker")
-    parser.add_argument("--lease", type=duration, default="30s", metavar="TIME", help="(default: 30s)")
+    parser.add_argument("--lease", type=duration, metavar="TIME", help="(default: that of each job)")
     parser.add_argument("--prefetch", type=natural, default=0, metavar="N", help="claim N more than can run")
     parser.add_argument(
         "--stop-within", type=duration, default="20s", metavar="TIME", help="after SIGTERM (default: 20s)"

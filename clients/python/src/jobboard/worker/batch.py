@@ -61,7 +61,7 @@ class Batch:
             self._add_report(run, found)
 
     def report_words(self, run: Run, fields: Mapping[str, Any]) -> list[Any]:
-        words: list[Any] = ["LEASE", self.engine.options.lease]
+        words: list[Any] = [*self.engine.lease_words]
         for name, value in fields.items():
             if name in ("meta", "costs"):
                 words += [name.upper(), len(value), *(part for pair in value.items() for part in pair)]
@@ -121,7 +121,7 @@ class Batch:
 
     def add_steps(self, steps: Sequence[Storing]) -> None:
         for step in steps:
-            self.commands.append((step.words(self.engine.options.lease), self._stored(step)))
+            self.commands.append((step.words(self.engine.lease_words), self._stored(step)))
 
     def _stored(self, step: Storing) -> Callable[[Any], None]:
         run = step.run
@@ -166,7 +166,7 @@ class Batch:
     def _add_beat(self, shard: Requests, runs: list[Run]) -> None:
         ids, tokens = [run.id for run in runs], [run.token for run in runs]
         words = ["JOB.MHEARTBEAT", shard.key, self.engine.name, len(ids), *ids]
-        words += ["TOKENS", len(tokens), *tokens, "LEASE", self.engine.options.lease]
+        words += ["TOKENS", len(tokens), *tokens, *self.engine.lease_words]
 
         def take(reply: Any) -> None:
             if isinstance(reply, redis.ResponseError):

@@ -24,7 +24,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..board import Board, Requests
@@ -52,6 +52,21 @@ STUCK = 10.0
 
 FIELDS = ("id", "token", "attempt", "name", "queue", "payload", "meta", "steps")
 """What is asked of each job that is claimed."""
+
+
+LEASE_FIELDS = ("claimed", "deadline")
+"""These as well where each job has a lease of its own: that is what lies between them."""
+
+LEASE = 30_000
+"""That of jobs when nobody names one, ms: the server's setting, too."""
+
+UNCERTAIN = 1000
+"""The longest lease that is relied on where a claim may have come back, ms: how much is left is not known."""
+
+
+def fields_of(more: Sequence[str], lease: Any) -> list[str]:
+    """The fields of claimed jobs: ours, and what a program wants beside them."""
+    return list(dict.fromkeys([*FIELDS, *(LEASE_FIELDS if lease is None else ()), *more]))
 
 
 class Pool(Protocol):
@@ -119,6 +134,10 @@ class Engine:
         """Nothing but jobs that do not stop is left: only another process can go on."""
         self.shared_name = False
         """The log has told of another worker of our name."""
+        lease = LEASE if options.lease is None else options.lease
+        self.shortest = self.longest = lease
+        """The shortest lease of what we hold, and the longest, ms: at most, and at least, `lease`."""
+        self.lease_words = [] if options.lease is None else ["LEASE", options.lease]
         self.stopping = False
         self.failure: BaseException | None = None
         self.ends = 0
@@ -146,7 +165,7 @@ class Engine:
         seen = self.left[key] if self.asks_all else self.seen[key]
         return [
             *options.queue_words,
-            *("COUNT", count, "LEASE", options.lease),
+            *("COUNT", count, *self.lease_words),
             *(["SEEN", seen] if self.asks_missed else []),
             *("FIELDS", len(options.fields), *options.fields, "PACKED"),
         ]
@@ -158,7 +177,7 @@ class Engine:
 
     def registration(self, shard: Requests) -> list[Any]:
         options = self.options
-        life: list[Any] = ["SESSION"] if options.session else ["FOR", options.lease]
+        life: list[Any] = ["SESSION"] if options.session else ["FOR", self.longest]
         return [*shard.worker_register(self.name, role=options.role, meta=self.about).words, *life]
 
     def may_chain(self) -> int:
@@ -177,6 +196,7 @@ class Engine:
         """
         runs: list[Run] = []
         jobs = [shard._job(raw) for raw in found]
+        other_lease = False
         with self.lock:
             asked, self.asked = self.asked, 0
             if jobs and not self.seen[shard.key] and not self.asks_missed:
@@ -187,6 +207,7 @@ class Engine:
                 if run is not None:
                     runs.append(run)
                     self.keeps(run, sent)
+                    other_lease |= self._note_lease(run.lease)
             if len(jobs) < asked and self.had_all[shard.key] >= 0:
                 if self.asks_missed:
                     self.had_missed[shard.key] = self.told_at
@@ -196,6 +217,8 @@ class Engine:
             stopping = self.stopping
             if not full or stopping:
                 self.changed.notify_all()
+        if other_lease and sent is not None:
+            self.sender.beat_soon()
         if stopping:
             for run in runs:
                 self.finished(run, GiveBack("the worker stops"))
@@ -214,10 +237,31 @@ class Engine:
         run = Run(shard, job, self.sender)
         if run.key in self.held:
             return None
+        run.lease = self._lease_of(job)
         run.context = Context(job, self.name, self.given, run, self.options.interrupt != "flag")
         run.returned = self.asks_missed or job.token <= known
         self.held[run.key] = run
         return run
+
+    # Leases
+
+    def _lease_of(self, job: Job) -> int:
+        if self.options.lease is not None:
+            return self.options.lease
+        lease = (job.deadline or 0) - (job.claimed or 0)
+        return max(min(lease, UNCERTAIN) if self.asks_missed else lease, 1)
+
+    def _note_lease(self, lease: int) -> bool:
+        """Whether the heartbeats and the registration have to follow another lease than before."""
+        known = self.shortest <= lease <= self.longest
+        self.shortest, self.longest = min(self.shortest, lease), max(self.longest, lease)
+        return not known
+
+    def look_at_leases(self) -> None:
+        """Sees which leases we hold now."""
+        if self.options.lease is None:
+            leases = [run.lease for run in self.all_held()]
+            self.shortest, self.longest = min([LEASE, *leases]), max([LEASE, *leases])
 
     # Runs
 
@@ -261,7 +305,7 @@ class Engine:
     def keeps(self, run: Run, sent: float | None) -> None:
         """The server has said that a run is ours, when it was asked at `sent`."""
         if sent is not None:
-            run.context._ours_until = sent + self.options.lease / 1000
+            run.context._ours_until = sent + run.lease / 1000
 
     def lapsed(self, run: Run) -> None:
         """The server has ended a lease. Warns once of the likely cause when it was not over."""

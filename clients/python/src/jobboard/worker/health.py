@@ -32,7 +32,7 @@ class Health:
         self.engine, self.threads = engine, threads
         port, file = engine.options.health_port, engine.options.health_file
         self.file = None if file is None else Path(file)
-        self.patience = (engine.options.lease + engine.board.block) / 1000
+        self.patience = (engine.longest + engine.board.block) / 1000
         """Seconds that the server may be silent: in this time there is a heartbeat or the end of a claim."""
         self.closed = threading.Event()
         self.http: ThreadingHTTPServer | None = None

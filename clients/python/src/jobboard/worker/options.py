@@ -52,7 +52,8 @@ class Options:
     name: str
     named: bool
     """Somebody has given it its name, which an earlier process may have had."""
-    lease: int
+    lease: int | None
+    """None: each job's own."""
     prefetch: int
     block: int | None
     stop_within: int
@@ -77,7 +78,7 @@ class Options:
             raise ValueError("interrupt='kill' needs mode='processes': a thread cannot be killed")
         check_whole(self.concurrency, "concurrency", 1)
         check_whole(self.prefetch, "prefetch", 0)
-        if self.lease < SHORTEST_LEASE:
+        if self.lease is not None and self.lease < SHORTEST_LEASE:
             raise ValueError(f"lease is at least '{SHORTEST_LEASE}ms', not '{self.lease}ms'")
         for name in ("stop_within", "kill_after"):
             check_whole(getattr(self, name), name, 0)

@@ -23,13 +23,15 @@ class Run:
     __slots__ = (
         *("requests", "job", "id", "token", "context", "sender"),
         *("began", "took", "ended", "made", "answered", "interrupt", "told", "warned"),
-        *("writing", "written", "writes", "returned"),
+        *("writing", "written", "writes", "returned", "lease"),
     )
 
     def __init__(self, requests: Requests, job: Job, sender: Sender) -> None:
         self.requests, self.job, self.sender = requests, job, sender
         self.id, self.token = job.id, job.token
         self.context: Context
+        self.lease: int
+        """How long it stays ours without a heartbeat, ms."""
         self.began: float | None = None
         """When its handler was called, by the monotonic clock, and how long it took, s."""
         self.took = 0.0

@@ -51,7 +51,6 @@ class Sender(threading.Thread):
         self.reports: deque[tuple[Run, Mapping[str, Any]]] = deque()
         self.steps: deque[Storing] = deque()
         self.ends_due = self.reports_due = self.steps_due = float("inf")
-        self.every = engine.options.lease / 3000
         self.beaten: float | None = None
         """When the leases were kept last."""
         self.beat_due = 0.0
@@ -262,7 +261,8 @@ class Sender(threading.Thread):
         if beat:
             self._look_back(now)
             self.engine.look_for_stuck()
-            self.beat_due = now + self.every
+            self.engine.look_at_leases()
+            self.beat_due = now + self.engine.shortest / 3000
         if reports:
             self._last_reports = now
         return ends, reports, steps, beat
@@ -298,7 +298,7 @@ class Sender(threading.Thread):
     def _look_back(self, now: float) -> None:
         """Tells when leases were kept too late, although the server could be reached."""
         before, self.beaten = self.beaten, now
-        late, lease = now - (before or now), self.engine.options.lease / 1000
+        late, lease = now - (before or now), self.engine.shortest / 1000
         if late > lease and self.engine.held and self.quiet_until < now - late:
             log.warning(
                 "no heartbeat for %.1f s, longer than the lease of %g s, so jobs may have been lost: a "

@@ -22,8 +22,8 @@ class Storing:
         self.value = found.get(b"value")
         return None if found[b"deadline"] else "its lease has ended, and another job has its place"
 
-    def words(self, lease: int) -> list[Any]:
-        options: list[Any] = ["LEASE", lease, *(["REPLACE"] if self.replace else [])]
+    def words(self, lease: list[Any]) -> list[Any]:
+        options: list[Any] = [*lease, *(["REPLACE"] if self.replace else [])]
         return self.run.words("JOB.STEP", [self.run.id, self.name, self.data], options)
 
 
@@ -60,5 +60,5 @@ class Awaiting(Storing):
         self.found = found
         return None
 
-    def words(self, lease: int) -> list[Any]:
+    def words(self, lease: list[Any]) -> list[Any]:
         return self.run.words("JOB.AWAIT", [self.run.id, *self.wait], [])

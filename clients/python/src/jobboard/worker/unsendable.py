@@ -54,7 +54,7 @@ class Unsendable:
         return error is None
 
     def _step(self, step: Storing) -> bool:
-        step.error = self._fault(lambda: step.words(0))
+        step.error = self._fault(lambda: step.words([]))
         step.answered = step.error is not None
         return not step.answered
 

@@ -25,7 +25,7 @@ from . import journal
 from .child import Setup
 from .children import ProcessPool
 from .claimer import Claimer
-from .engine import FIELDS, Engine, Pool
+from .engine import Engine, Pool, fields_of
 from .health import Health
 from .listener import Listener
 from .logs import configured
@@ -62,7 +62,8 @@ class Worker:
     `name`: the worker's, unique among all that live. When a process starts under it, what an earlier one
     still holds lapses at once: those jobs are ready again, and an earlier one that lives hears that it lost
     them.
-    `lease`: how long a job stays ours without a heartbeat; there is one three times in it.
+    `lease`: how long a job stays ours without a heartbeat; by default what its options or the settings say,
+    30 s. There is a heartbeat three times in the shortest of those that the worker holds.
     `prefetch`: how many more jobs are claimed than run, so that short ones (below some ms) travel in batches.
     `block`: how long one claim waits; by default 2 s, or less when the client's socket timeout is short.
     `stop_within`: after SIGTERM running handlers may finish for so long; then their jobs are given back.
@@ -90,7 +91,7 @@ class Worker:
         queues: Sequence[Name] | None = None,
         order: Order | None = None,
         name: str | None = None,
-        lease: Duration = "30s",
+        lease: Duration | None = None,
         prefetch: int = 0,
         block: Duration | None = None,
         stop_within: Duration = "20s",
@@ -143,7 +144,7 @@ class Worker:
             order=order,
             name=default_name() if name is None else name,
             named=name is not None,
-            lease=to_ms(lease, "lease"),
+            lease=None if lease is None else to_ms(lease, "lease"),
             prefetch=prefetch,
             block=None if block is None else to_ms(block, "block"),
             stop_within=to_ms(stop_within, "stop_within"),
@@ -157,7 +158,7 @@ class Worker:
             health_port=None if health_port is None else str(health_port),
             health_file=None if health_file is None else os.fspath(health_file),
             tracebacks=tracebacks,
-            fields=[*FIELDS, *(one for one in check_names(fields, "fields") if one not in FIELDS)],
+            fields=fields_of(check_names(fields, "fields"), lease),
         )
         self._own_handlers, self._target = handlers, target
         self._engine: Engine | None = None
