@@ -99,6 +99,35 @@ def doubled(context: jobboard.Context, n: int, when: datetime) -> timedelta:
     return timedelta(seconds=2 * n)
 
 
+@board.handler("late")
+def late(context: jobboard.Context, payload: str) -> None:
+    """Goes on as after a pause that was longer than its lease."""
+    tell(context, "began")
+    client.blpop("go")
+    context._ours_until = 0.0
+    try:
+        if payload == "check":
+            context.check()
+        context.step("charge", tell, context, "charged")
+    except jobboard.Stopped as reason:
+        tell(context, type(reason).__name__)
+        raise
+
+
+@board.handler("late-async")
+async def late_async(context: jobboard.Context, payload: str) -> None:
+    tell(context, "began")
+    await asyncio.to_thread(client.blpop, "go")
+    context._ours_until = 0.0
+    try:
+        if payload == "check":
+            context.check()
+        await context.astep("charge", tell, context, "charged")
+    except (jobboard.Stopped, asyncio.CancelledError):
+        tell(context, type(context._stop).__name__)
+        raise
+
+
 @board.handler("kill-worker")
 def kill_worker(context: jobboard.Context, payload: Any) -> None:
     """Ends the process that it runs in: with threads that of the worker."""

@@ -35,6 +35,10 @@ export interface Reports {
   store(name: string, data: Word, replace: boolean): Promise<Word | undefined>;
   /** Asks whether signals and ends of children are there, or gives the job up until they are. */
   wait(words: readonly Word[]): Promise<Row>;
+  /** Asks whether the job is still ours, for as long as the server is away. */
+  confirm(): Promise<void>;
+  /** The last answer about the job is older than its lease: it counts as lost, unless the server is away. */
+  late(): void;
 }
 
 /** How a handler waits for signals. */
@@ -97,6 +101,7 @@ export class Context<Payload = unknown> {
 
   /** Pass it on: `fetch(url, { signal: context.signal })`. */
   get signal(): AbortSignal {
+    this.#look();
     if (this.#stop === undefined) {
       this.#stop = new AbortController();
       if (this.#reason !== undefined) this.#stop.abort(this.#reason);
@@ -133,6 +138,15 @@ export class Context<Payload = unknown> {
   /** @internal The last answer about this job is older than its lease: it may be lost. */
   isLate(): boolean {
     return performance.now() >= this.oursUntil;
+  }
+
+  /** @internal Fulfilled when it is known whether the job is ours. */
+  async confirmed(): Promise<void> {
+    if (this.#reason === undefined && this.isLate()) await this.#reports.confirm();
+  }
+
+  #look(): void {
+    if (this.#reason === undefined && this.isLate()) this.#reports.late();
   }
 
   #lost = false;
@@ -205,6 +219,7 @@ export class Context<Payload = unknown> {
    * step runs again: so pass a key to what must not happen twice.
    */
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
+    await this.confirmed();
     const stored = this.#begin(name) ?? (await this.#store(name, this.board.codec.encode((await work()) ?? null), false));
     return decoded(this.board.codec, stored) as T;
   }
@@ -279,8 +294,12 @@ export class Context<Payload = unknown> {
     this.check();
   }
 
-  /** Throws when the handler has to stop. Costs nothing: call it between any two steps. */
+  /**
+   * Throws when the handler has to stop. Costs nothing: call it between any two steps. A job counts as lost when the
+   * event loop was blocked, or the process stood still, for longer than its lease.
+   */
   check(): void {
+    this.#look();
     if (this.#reason !== undefined) throw this.#reason;
   }
 

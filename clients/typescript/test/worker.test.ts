@@ -466,6 +466,35 @@ describe('broken connections', () => {
     assert.equal(runs, 1);
   });
 
+  test('nothing is begun after a pause before it is known whose the job is', async (t) => {
+    const board = server.board();
+    const seen: string[] = [];
+    const task = board.task<string>('work').handle(async (how, context) => {
+      const lost = context.attempt === 1;
+      if (lost) await other.release([context.id]);
+      context.oursUntil = 0; // as after a pause that was longer than the lease
+      try {
+        if (how === 'check') context.check();
+        if (how === 'signal') seen.push(`aborted ${String(context.signal.aborted)}`);
+        await context.step('charge', () => seen.push(`charged ${String(context.attempt)}`));
+      } catch (error) {
+        seen.push((error as Error).constructor.name);
+        throw error;
+      }
+    });
+    const other = server.board();
+    started(t, board, { listen: false, concurrency: 1 });
+    await task.result(await task.post('step', { retain: '1h' }));
+    assert.deepEqual(seen.splice(0), ['Lost', 'charged 2']); // a step asks, and goes on with what is ours
+    const id = await task.post('check');
+    await until(() => seen.length === 2);
+    assert.deepEqual(seen.splice(0), ['Lost', 'Lost']);
+    await board.cancel([id]);
+    await task.post('signal');
+    await until(() => seen.length >= 2);
+    assert.deepEqual(seen.slice(0, 2), ['aborted true', 'Lost']);
+  });
+
   for (const where of ['task', 'setting'] as const) {
     test(`the lease of a job holds and is kept: of the ${where}`, async (t) => {
       const board = server.board();

@@ -343,6 +343,29 @@ def test_the_lease_of_a_job_holds_and_is_kept(jobs, work, until, where) -> None:
     assert jobs.stats()["lapsed"] == 0
 
 
+@pytest.mark.parametrize("how", ["check", "step"])
+@pytest.mark.parametrize("name", ["late", "late-async"])
+def test_nothing_is_begun_after_a_pause_before_it_is_known_whose_the_job_is(app, until, name, how) -> None:
+    board = app.board
+    board.post(how, name=name, id="a")
+    worker = app(concurrency=1, lease="1h", listen=False, queues=[])
+    running = threading.Thread(target=worker.run, kwargs={"signals": False})
+    running.start()
+    try:
+        for told in (["a began"], ["a began", "a Lost", "a began"]):
+            until(lambda: app.told() == told, what="it runs")  # noqa: B023
+            if len(told) == 1:
+                board.release("a")
+            for run in worker._engine.all_held():
+                run.context._ours_until = 0.0
+            board.client.rpush("go", 1)
+        until(lambda: board.count(state="claimed") == 0 and board.count(state="ready") == 0, what="done")
+    finally:
+        worker.stop()
+        running.join(30)
+    assert app.told() == ["a began", "a Lost", "a began", "a charged"]
+
+
 def test_a_worker_that_names_a_lease_has_that_for_all(jobs, work, until) -> None:
     go_on = threading.Event()
 

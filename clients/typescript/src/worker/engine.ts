@@ -308,6 +308,7 @@ export class Engine {
   async #perform(run: Run): Promise<void> {
     let outcome: Outcome;
     try {
+      await run.context.confirmed();
       outcome = await perform(this.board, run.context, this.options.stacks);
     } catch (error) {
       outcome = failed('Unsendable', `how this run ended cannot be sent: ${String(error)}`);

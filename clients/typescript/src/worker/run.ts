@@ -56,6 +56,8 @@ export interface Sending {
   flush(run: Run): Promise<void>;
   store(run: Run, name: string, data: Word, replace: boolean): Promise<Word | undefined>;
   wait(run: Run, words: readonly Word[]): Promise<Row>;
+  confirm(run: Run): Promise<void>;
+  late(run: Run): void;
 }
 
 /** A claim, from the moment it is in our hands until the server has taken its end. It takes its context's reports. */
@@ -126,6 +128,14 @@ export class Run implements Reports {
 
   async flush(): Promise<void> {
     return this.sender.flush(this);
+  }
+
+  async confirm(): Promise<void> {
+    return this.sender.confirm(this);
+  }
+
+  late(): void {
+    this.sender.late(this);
   }
 }
 

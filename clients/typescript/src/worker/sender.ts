@@ -27,6 +27,8 @@ export class Sender implements Sending {
   #reports: [Run, Waiting][] = [];
   #asked: Asking[] = [];
   #waiting: { run: Run; made: number; resolve: () => void }[] = [];
+  /** Those who wait for the answer to a heartbeat. */
+  readonly #confirming: (() => void)[] = [];
   #reportsAt = 0;
   #beatDue = true;
   #mayRegister: boolean;
@@ -113,6 +115,29 @@ export class Sender implements Sending {
     }, this.#engine.shortest / 3);
   }
 
+  /**
+   * Asks the server whether a run is ours, of which it has said nothing for longer than the lease. Waits however long it
+   * is away: what is done next must not be done twice.
+   */
+  async confirm(run: Run): Promise<void> {
+    while (run.context.isLate() && !run.context.mustStop && this.#engine.holds(run) && !this.#closed) {
+      const heard = new Promise<void>((resolve) => this.#confirming.push(resolve));
+      this.beatSoon();
+      await heard;
+    }
+  }
+
+  /** A handler looks whether it has to stop, and nobody can be asked before it goes on. */
+  late(run: Run): void {
+    if (this.#troubled || !this.#engine.holds(run)) return; // a server that is away keeps no time
+    this.#engine.lose(run, 'its lease has ended while the event loop was blocked, or the process stood still');
+    this.beatSoon();
+  }
+
+  #confirmed(): void {
+    for (const resolve of this.#confirming.splice(0)) resolve();
+  }
+
   /** Asks the server now whether what we hold is ours. */
   beatSoon(): void {
     this.#beatDue = true;
@@ -123,6 +148,7 @@ export class Sender implements Sending {
   async leave(): Promise<void> {
     this.#closed = true;
     for (const { command, run, reject } of this.#asked.splice(0)) reject(new ConnectionLost(`the worker stops, and the server cannot be reached: ${command} of ${run.shown} was not sent`));
+    this.#confirmed();
     clearTimeout(this.#beating);
     clearTimeout(this.#later);
     if (this.#mayRegister) {
@@ -209,6 +235,7 @@ export class Sender implements Sending {
     }
     this.#hearsAgain();
     batch.take(replies);
+    if (beat) this.#confirmed();
     if (batch.notRegistered) this.#mayRegister = false;
     this.#ends.push(...batch.instead);
     if (reports.length > 0) this.#answered(reports);

@@ -71,6 +71,9 @@ class Reports(Protocol):
 
     def wait(self, context: Context, words: list[Any]) -> dict[bytes, Any]: ...
 
+    def confirm(self, context: Context, patient: bool) -> None:
+        """Asks whether the job is still ours. `patient`: for as long as the server is away."""
+
 
 class Context:
     """One run of a job: what is known of it, and what the handler says while it works.
@@ -198,6 +201,7 @@ class Context:
         """
         if inspect.iscoroutinefunction(function):
             raise TypeError(f"{name!r} is an async function: await context.astep({name!r}, …)")
+        self._confirm(patient=True)
         stored = self._begin_step(name)
         if stored is None:
             stored = self._store(name, self.job._codec.encode(function(*args, **keywords)))
@@ -216,6 +220,8 @@ class Context:
 
     async def astep(self, name: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
         """The same in an `async` handler; the function may be `async` too."""
+        if self._is_late():
+            await asyncio.to_thread(self._confirm, True)
         stored = self._begin_step(name)
         if stored is None:
             value = function(*args, **keywords)
@@ -327,7 +333,10 @@ class Context:
         return done
 
     def check(self) -> None:
-        """Raises when the handler has to stop. Costs nothing: call it between any two steps."""
+        """Raises when the handler has to stop. Costs nothing: call it between any two steps. After a pause
+        that was longer than the lease it asks the server first.
+        """
+        self._confirm(patient=False)
         if self._raises and self._stop is not None:
             raise self._stop.with_traceback(None)
 
@@ -350,6 +359,11 @@ class Context:
     def _is_late(self) -> bool:
         """The last answer about this job is older than its lease: it may be lost."""
         return time.monotonic() >= self._ours_until
+
+    def _confirm(self, patient: bool) -> None:
+        """Makes sure that the job is ours, where that is not known."""
+        if self._stop is None and self._is_late():
+            self._reports.confirm(self, patient)
 
     def _begin_step(self, name: str) -> bytes | None:
         """What is stored under the name; raises when the run has used it."""

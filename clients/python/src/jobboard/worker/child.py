@@ -108,9 +108,10 @@ def serve(pipe: Any, setup: Setup) -> None:
         found = messages.next_run()
         if found is None:
             return
-        token, _, raw = found
+        token, _, raw, ours_until = found
         job = Job(raw, codec)
         context = Context(job, setup.worker, board, messages, setup.raises)
+        context._ours_until = ours_until
         run = ChildRun(context)
         messages.begin(token, run)
         handler = performer.handler(context)
@@ -191,6 +192,11 @@ class Messages:
         found: dict[bytes, Any] = value
         return found
 
+    def confirm(self, context: Context, patient: bool) -> None:
+        context._ours_until, name, text = self._ask("confirm", patient)
+        if name is not None:
+            context._stopped_by(getattr(outcomes, name)(text))
+
     def _ask(self, kind: str, *words: Any) -> Any:
         """Asks the parent, and waits for the answer."""
         with self._lock:
@@ -209,7 +215,7 @@ class Messages:
                 return
             if kind == "run":
                 self._runs.put(rest)
-            elif kind in ("flushed", "stored", "waited"):
+            elif kind in ("flushed", "stored", "waited", "confirmed"):
                 with self._lock:
                     answer = self._asked.pop(rest[0])
                 answer.put(rest[1:])

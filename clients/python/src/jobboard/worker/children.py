@@ -187,7 +187,7 @@ class Child:
 
     def begin(self, run: Run) -> None:
         self.run = run
-        self._send(("run", run.token, run.requests.key, run.job._raw))
+        self._send(("run", run.token, run.requests.key, run.job._raw, run.context._ours_until))
 
     def stop(self, run: Run) -> None:
         """Tells it that this run has to stop."""
@@ -210,6 +210,8 @@ class Child:
                 threading.Thread(target=self._store, args=(run, *rest), daemon=True).start()
             elif kind == "wait":
                 threading.Thread(target=self._wait, args=(run, *rest), daemon=True).start()
+            elif kind == "confirm":
+                threading.Thread(target=self._confirm, args=(run, *rest), daemon=True).start()
             elif kind == "flush":
                 threading.Thread(target=self._flush, args=(run, *rest), daemon=True).start()
             else:
@@ -239,6 +241,13 @@ class Child:
         done = run.flush(run.context, timeout)
         with contextlib.suppress(OSError, ValueError):
             self._send(("flushed", number, done))
+
+    def _confirm(self, run: Run, number: int, patient: bool) -> None:
+        run.context._confirm(patient)
+        reason = run.context._stop
+        told = (None, None) if reason is None else (type(reason).__name__, str(reason))
+        with contextlib.suppress(OSError, ValueError):
+            self._send(("confirmed", number, run.context._ours_until, *told))
 
     def _store(self, run: Run, number: int, name: str, data: bytes, replace: bool) -> None:
         value, error = None, None

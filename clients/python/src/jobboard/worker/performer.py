@@ -84,6 +84,7 @@ class Performer:
         """Runs a plain handler."""
         try:
             CURRENT.set(context)
+            context._confirm(patient=True)
             payload = self._payload(handler, context)
             with self.hook.running(context):
                 value = handler.function(context, payload)
@@ -97,6 +98,8 @@ class Performer:
         """Runs an `async` handler."""
         try:
             CURRENT.set(context)
+            if context._is_late():
+                await asyncio.to_thread(context._confirm, True)
             payload = self._payload(handler, context)
             with self.hook.running(context):
                 value = await handler.function(context, payload)

@@ -73,6 +73,9 @@ class Run:
     def store(self, context: Context, name: str, data: bytes, replace: bool) -> bytes | None:
         return self.sender.store(self, name, data, replace)
 
+    def confirm(self, context: Context, patient: bool) -> None:
+        self.sender.confirm(self, patient)
+
     def wait(self, context: Context, words: list[Any]) -> dict[bytes, Any]:
         return self.sender.wait(self, words)
 

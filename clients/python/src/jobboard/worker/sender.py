@@ -26,6 +26,8 @@ log = logging.getLogger("jobboard.worker")
 
 REPORT_EVERY = 0.1
 """Seconds between two sends of reports: what comes faster is put together."""
+CONFIRM_WITHIN = 1.0
+"""Seconds that a handler which only looks whether it has to stop waits for the answer."""
 GATHER = 0.01
 """Seconds that an end may wait for others, while prefetched jobs are at hand."""
 
@@ -112,6 +114,23 @@ class Sender(threading.Thread):
         asking = Awaiting(run, words)
         self._ask(asking)
         return asking.found
+
+    def confirm(self, run: Run, patient: bool) -> None:
+        """Asks the server whether a run is ours, of which it has said nothing for longer than the lease.
+        `patient`: waits however long it is away, as what is done next must not be done twice.
+        """
+        context = run.context
+
+        def known() -> bool:
+            over = self.closed or run.key not in self.engine.held or (self.failed and not patient)
+            return over or context._stop is not None or not context._is_late()
+
+        with self.lock:
+            while not known():
+                self.beat_due = 0.0
+                self.wake.notify()
+                if not self.answered.wait(CONFIRM_WITHIN) and not patient:
+                    return
 
     def _ask(self, step: Storing) -> None:
         with self.lock:
