@@ -266,7 +266,7 @@ export class Link {
     const found = this.#named(refusal(error.message));
     if (!(found instanceof Away)) return found;
     if (/^(READONLY|MOVED|ASK|CLUSTERDOWN)/.test(found.message)) this.#drop(way); // it had the board; who has it now?
-    throw found;
+    throw new Away(`${found.message} (${this.#shown})`);
   }
 
   /** Says whom a server does not let in, and what a node of a cluster has to be told. */

@@ -515,7 +515,7 @@ describe('broken connections', () => {
       await until(() => Date.now() > (first?.deadline ?? 0) + 300);
       open();
       await until(async () => (await board.count({ state: 'claimed' })) === 0);
-      assert.equal((await board.stats())['lapsed'], 0);
+      assert.equal((await board.stats()).lapsed, 0);
     });
   }
 
@@ -556,12 +556,57 @@ describe('broken connections', () => {
     assert.equal(new Set(began.map(([, token]) => token)).size, 4);
     open();
     await until(async () => (await board.count({ state: 'claimed' })) === 0);
-    assert.equal((await board.stats())['lapsed'], 1);
+    assert.equal((await board.stats()).lapsed, 1);
     assert.equal(warnings.filter((text) => text.includes('has another worker of this name started?')).length, 1);
   });
 });
 
+describe('a server that takes no writes', () => {
+  test('is named once, and again when it is back', async (t) => {
+    const board = server.board();
+    const warnings: string[] = [];
+    const logger = { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (text: string) => warnings.push(text) };
+    const task = board.task('work').handle(() => 'done');
+    started(t, board, { name: 'w', block: '20ms', logger });
+    await until(async () => String(await ask(server.url, 'CLIENT', 'LIST')).includes('cmd=job.claim'));
+    await ask(server.url, 'CONFIG', 'RESETSTAT');
+    await ask(server.url, 'REPLICAOF', '127.0.0.1', '1');
+    try {
+      const refused = async (): Promise<number> => Number(/cmdstat_job\.claim:.*rejected_calls=(\d+)/.exec(String(await ask(server.url, 'INFO', 'commandstats')))?.[1] ?? 0);
+      await until(async () => (await refused()) >= 6);
+    } finally {
+      await ask(server.url, 'REPLICAOF', 'NO', 'ONE');
+    }
+    assert.equal(await task.result(await task.post({})), 'done');
+    await until(() => warnings.length >= 2);
+    assert.equal(warnings.length, 2, warnings.join('\n'));
+    assert.match(warnings[0] ?? '', new RegExp(`^w: the server does not answer \\(.*\\): READONLY .*\\(${new URL(server.url).host}\\)`));
+    assert.match(warnings[1] ?? '', /^w: the server is back after/);
+  });
+});
+
 describe('stopping', () => {
+  test('with work given back the process that it owns ends with 1', async () => {
+    const board = server.board();
+    const { open, passed } = gate();
+    let began = false;
+    board.task('work').handle(async () => {
+      began = true;
+      await passed;
+    });
+    await board.post({}, { name: 'work' });
+    const worker = new Worker(board, { logger: null });
+    const running = worker.run();
+    await until(() => began);
+    void worker.stop();
+    void worker.stop();
+    assert.equal(await running, false);
+    open();
+    const found = process.exitCode;
+    process.exitCode = undefined;
+    assert.equal(found, 1);
+  });
+
   test('lets handlers finish, and gives back what has not begun', async () => {
     const board = server.board();
     const { open, passed } = gate();

@@ -92,6 +92,19 @@ def test_a_failure_has_its_traceback_and_what_comes_next(jobs, tasks, caplog) ->
     assert any("KeyError" in one.get("message", "") for one in jobs.history(ids[1])), "the history has it too"
 
 
+def test_a_long_message_of_a_failure_is_shortened_in_the_line(jobs, caplog) -> None:
+    @jobs.handler("fails")
+    def fails(context, payload) -> None:
+        raise NoRetry("x" * 100_000, kind="Long")
+
+    jobs.post(None, id="a", name="fails")
+    with caplog.at_level(logging.INFO, LOGGER):
+        Worker(jobs, concurrency=1).run(burst=True)
+    [line] = [text for text in caplog.messages if "failed for good" in text]
+    assert "Long: xxx" in line and "..." in line
+    assert len(line) < 2000
+
+
 def test_a_child_process_tells_its_traceback(jobs, process, told) -> None:
     jobs.post(None, id="a", name="raise", retries=0)
     worker = process("--processes", "1", "--burst", "--log-format", "json")

@@ -19,6 +19,7 @@ import { CancelRequested, GoHome, Lost, type Stopped, Waits } from '../outcomes.
 import type { Reply } from '../replies.js';
 import { Backoff, Unhandled } from './backoff.js';
 import type { Settled } from './options.js';
+import { Outage } from './outage.js';
 import { perform } from './performer.js';
 import { failed, givenBack, type Outcome, Run } from './run.js';
 import { Sender } from './sender.js';
@@ -47,6 +48,7 @@ export class Engine {
   readonly name: string;
   readonly key: string;
   readonly about: readonly string[];
+  readonly outage: Outage;
   readonly #claims: Link;
   readonly #events: Link;
   readonly #sender: Sender;
@@ -96,6 +98,7 @@ export class Engine {
     private readonly told: Told,
   ) {
     this.name = options.name;
+    this.outage = new Outage(options.log, options.name);
     this.key = board.name;
     this.about = ['META', '3', 'host', hostname(), 'pid', String(process.pid), 'mode', 'node'];
     this.#claims = board.place.open(`${this.name}:claims`);
@@ -248,13 +251,14 @@ export class Engine {
         }
         answered = true;
         troubled = false;
+        this.outage.back();
         backoff.reset();
       } catch (error) {
         this.notClaimed();
         if (this.#stopping) return;
         const passing = error instanceof ConnectionLost || (answered && error instanceof BoardError && /^(NOAUTH|WRONGPASS)$/.test(error.code));
         if (!passing) throw error;
-        if (troubled) this.options.log.warn(`${this.name}: claiming waits: ${error.message}`); // the first may be a connection that broke long ago
+        if (troubled) this.outage.gone(error, 'claiming'); // the first may be a connection that broke long ago
         troubled = true;
         await this.#until(backoff.take());
       }

@@ -252,7 +252,7 @@ export class Sender implements Sending {
 
   #hearsAgain(): void {
     this.#backoff.reset();
-    if (this.#troubled) this.#engine.options.log.info(`${this.#engine.name} hears from the server again`);
+    this.#engine.outage.back();
     this.#troubled = false;
   }
 
@@ -289,7 +289,7 @@ export class Sender implements Sending {
   async #bear(error: unknown): Promise<void> {
     if (!(error instanceof ConnectionLost)) throw error;
     // The first failure may be that of a connection which broke long ago, unused.
-    if (this.#troubled) this.#engine.options.log.warn(`${this.#engine.name}: ends and leases wait: ${error.message}`);
+    if (this.#troubled) this.#engine.outage.gone(error, 'ends and leases');
     this.#troubled = true;
     const wait = this.#backoff.take();
     await new Promise((resolve) => setTimeout(resolve, wait));

@@ -75,7 +75,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /**
    * Works until it is told to stop; whether all that it had begun was finished by then. `burst`: until there is no
-   * job. `signals`: SIGTERM and SIGINT stop it; a second one gives back at once what still runs. Raises what no
+   * job. `signals`: SIGTERM and SIGINT stop it; a second one gives back at once what still runs, and the process then
+   * ends with 1 unless it names another `process.exitCode`. Raises what no
    * waiting heals: no rights, no module.
    */
   async run(options: { burst?: boolean; signals?: boolean } = {}): Promise<boolean> {
@@ -110,6 +111,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       await engine.wantsStop;
       const allDone = await this.#goHome(engine, hurry);
       if (engine.failure !== undefined) throw engine.failure as Error;
+      if (signals && !allDone) process.exitCode ??= 1;
       return allDone;
     } finally {
       if (signals) for (const name of ['SIGTERM', 'SIGINT'] as const) process.off(name, heed);

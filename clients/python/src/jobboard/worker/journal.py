@@ -10,11 +10,13 @@ from typing import Any
 
 from ..board.answers import failure
 from ..durations import to_ms
-from ..outcomes import Complete, Fail, GiveBack, Next, Outcome, PutAside, Unhandled
+from ..outcomes import Complete, Fail, GiveBack, Next, Outcome, PutAside, Unhandled, shortened
 from ..replies import text
 from .run import Run
 
 log = logging.getLogger("jobboard.worker")
+SHOWN_TEXT = 1000
+"""Bytes of a failure's message that go into a line; all of it is in the job's record."""
 SHOWN = 5
 """Jobs that are named where there may be many."""
 
@@ -68,7 +70,7 @@ def some(runs: Iterable[Run]) -> str:
 
 def _failed(run: Run, outcome: Fail, reply: Any) -> None:
     found = failure(reply)
-    why = f"{outcome.kind}: {outcome.message}"
+    why = f"{outcome.kind}: {shortened(outcome.message, SHOWN_TEXT).decode()}"
     if found.state == "cancelled":
         _tell(logging.INFO, run, "cancelled", "cancelled", why)
         return
