@@ -38,7 +38,7 @@ pub(crate) struct Local {
     /// When the last effect was applied, Unix ms.
     pub moment: i64,
     /// Queues that lack permits and for which clients wait.
-    pub waiting_for_permits: PermitWaits,
+    pub waiting_for_permits: Lazy<PermitWaits>,
     /// When a client that waits for a batch has lingered long enough.
     pub linger_end: NextEvent,
     /// Whether that time has come since [`Board::woken`](crate::Board::woken).
@@ -76,6 +76,7 @@ impl Local {
             + late.sum::<usize>()
             + self.events.bytes()
             + self.sessions.allocated()
+            + self.waiting_for_permits.allocated()
     }
 }
 

@@ -2,12 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::structures::lazy::Part;
+
 /// When to look at each of these queues, Unix ms: at the earliest time that was asked for, since the job
 /// that needed the permits may be another by then.
 #[derive(Default)]
 pub(crate) struct PermitWaits {
     by_time: BTreeSet<(i64, u32)>,
     by_queue: BTreeMap<u32, i64>,
+}
+
+impl Part for PermitWaits {
+    const BLANK: &'static Self = &PermitWaits { by_time: BTreeSet::new(), by_queue: BTreeMap::new() };
 }
 
 impl PermitWaits {

@@ -214,7 +214,7 @@ impl Board {
     /// Wakes the queues that lacked permits until now. O(log n) for each.
     pub(crate) fn wake_with_permits(&mut self, now: i64) {
         let mut woken = false;
-        while let Some(queue) = self.local.waiting_for_permits.pop(now) {
+        while let Some(queue) = self.local.waiting_for_permits.there().and_then(|waits| waits.pop(now)) {
             self.wake_queue(queue);
             woken = true;
         }
