@@ -289,12 +289,13 @@ describe('output', () => {
         await context.flush();
         context.output('words');
       });
-      started(t, board, { name: 'w1', concurrency, queues: ['mine'] });
-      await until(async () => String(await ask(server.url, 'CLIENT', 'LIST')).includes('cmd=job.claim'));
-      const held = await server.board().claim('w1', { count: 3, lease: '10m', queues: ['other'] });
+      const name = `writer-${String(concurrency)}`;
+      started(t, board, { name, concurrency, queues: ['mine'] });
+      await until(async () => new RegExp(`name=${name}:claims .*cmd=job.claim`).test(String(await ask(server.url, 'CLIENT', 'LIST'))));
+      const held = await server.board().claim(name, { count: 3, lease: '10m', queues: ['other'] });
       for (const job of held) {
-        await board.heartbeat('w1', job, { output: [1, 'old '] });
-        await board.heartbeat('w1', job, { output: [2, 'chunks '] });
+        await board.heartbeat(name, job, { output: [1, 'old '] });
+        await board.heartbeat(name, job, { output: [2, 'chunks '] });
       }
       await cut();
       for (const id of ids) assert.equal(await whole(board, id), 'old chunks new words');
@@ -568,7 +569,7 @@ describe('a server that takes no writes', () => {
     const logger = { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (text: string) => warnings.push(text) };
     const task = board.task('work').handle(() => 'done');
     started(t, board, { name: 'w', block: '20ms', logger });
-    await until(async () => String(await ask(server.url, 'CLIENT', 'LIST')).includes('cmd=job.claim'));
+    await task.result(await task.post({})); // it has claimed
     await ask(server.url, 'CONFIG', 'RESETSTAT');
     await ask(server.url, 'REPLICAOF', '127.0.0.1', '1');
     try {
