@@ -154,16 +154,20 @@ class Server:
             assert self.process is not None
             if self.process.poll() is not None:
                 raise ServerExited(f"{self.kind} ended with {self.process.returncode}\n{self.log_end()}")
-            with contextlib.suppress(OSError):
-                pong, about = self.ask("PING", "INFO server")
-                if not pong.startswith(b"-LOADING"):
-                    assert pong == b"+PONG", pong
-                    # Another server may have taken the port meanwhile: then this one is about to end.
-                    if b"\r\nprocess_id:%d\r\n" % self.process.pid in about:
-                        return
+            with contextlib.suppress(OSError, redis.ConnectionError):
+                if self._is_ready(self.process.pid):
+                    return
             if time.monotonic() > deadline:
                 raise AssertionError(f"{self.kind} did not answer within {timeout} s\n{self.log_end()}")
             time.sleep(0.01)
+
+    def _is_ready(self, pid: int) -> bool:
+        """Whether it answers and has loaded; and not another server, which has taken the port meanwhile."""
+        pong, about = self.ask("PING", "INFO server")
+        if pong.startswith(b"-NOAUTH"):
+            with self.connect() as client:
+                return client.ping() and client.info("server")["process_id"] == pid
+        return pong == b"+PONG" and b"\r\nprocess_id:%d\r\n" % pid in about
 
     def stop(self) -> None:
         """Ends it with SIGTERM: it saves when `save` points are configured, as a server does.

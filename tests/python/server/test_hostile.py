@@ -10,6 +10,7 @@ import redis
 from aof import commands, log_of
 from crc64 import body, crc64, sealed
 from expect import check_consistent
+from redis.connection import PythonRespSerializer
 
 
 def small_board(server) -> bytes:
@@ -39,6 +40,9 @@ def try_restore(server, raw, payload: bytes) -> str:
     if raw.type("copy") != b"jobboard1":
         return "another type"
     board = server.board("copy", decode_responses=True, encoding_errors="surrogateescape")
+    # That of hiredis knows no surrogates.
+    pool = board.client.connection_pool
+    pool.connection_kwargs["command_packer"] = PythonRespSerializer(6000, pool.get_encoder().encode)
     if not board.info()["broken"]:
         check_consistent(board)
         drain_all(board)
