@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import redis
 from redis.cluster import RedisCluster
 from redis.crc import key_slot
+from redis.exceptions import RedisClusterException
 
 from .board import Board
 from .server import Server
@@ -96,7 +98,14 @@ class Cluster:
     def client(self, **arguments: Any) -> RedisCluster:
         """A cluster client with text replies."""
         defaults = {"decode_responses": True, "protocol": 3}
-        client = RedisCluster("127.0.0.1", self.primaries[0].port, **{**defaults, **arguments})
+
+        def connected() -> RedisCluster | None:
+            # On a busy machine a node may lose sight of another for a moment.
+            with contextlib.suppress(RedisClusterException):
+                return RedisCluster("127.0.0.1", self.primaries[0].port, **{**defaults, **arguments})
+            return None
+
+        client = wait_until(connected, 60, what="a client of the cluster")
         self._clients.append(client)
         return client
 
