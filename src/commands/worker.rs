@@ -121,7 +121,7 @@ impl Command for Deregister {
     }
 }
 
-/// Ends the first claims of workers that have gone or started anew.
+/// Ends up to [`ENDS`] claims of workers that have deregistered or started anew; the timer ends the rest.
 fn end_some(commit: &mut Commit<'_>) -> Done {
     let env = commit.env;
     match commit.board().departs(&env, ENDS) {

@@ -112,6 +112,7 @@ impl Board {
     /// client does wait: see [`Board::wait_for_permits`].
     pub fn leave_unattended(&mut self) {
         self.nobody_waits();
+        self.local.waits_for_next = false;
         self.local.unattended = true;
     }
 
@@ -119,7 +120,6 @@ impl Board {
     pub fn nobody_waits(&mut self) {
         self.local.roused = false;
         self.local.lingered = false;
-        self.local.waits_for_next = false;
         self.local.emptied.clear();
         self.woken(|_, _| ());
     }

@@ -186,7 +186,7 @@ fn a_claim_without_queues_gets_what_a_look_at_each_queue_finds() {
     }
 }
 
-/// So many queues with two jobs each; `change` sets the board up before.
+/// A board on which `queues` queues have two jobs each. `change` configures it before the posts.
 fn full(queues: usize, change: impl FnOnce(&mut World)) -> World {
     let mut w = World::default();
     change(&mut w);
@@ -332,7 +332,8 @@ fn a_wait_of_no_queue_goes_on_when_the_queue_that_opens_first_has_no_job_any_mor
     assert_eq!(w.take_all(ANN).len(), FEW);
     w.board.wait_for_permits(&[], w.now);
     w.cancel(b"job7-1", false).unwrap().unwrap();
-    w.board.woken(|_, _| ());
+    // As a transaction does, which leaves clients that wait to the end of the turn.
+    w.board.nobody_waits();
     w.pass(500);
     assert!(!w.board.has_woken());
     w.pass(500);

@@ -486,7 +486,7 @@ describe('broken connections', () => {
     const other = server.board();
     started(t, board, { listen: false, concurrency: 1 });
     await task.result(await task.post('step', { retain: '1h' }));
-    assert.deepEqual(seen.splice(0), ['Lost', 'charged 2']); // a step asks, and goes on with what is ours
+    assert.deepEqual(seen.splice(0), ['Lost', 'charged 2']); // the step asks the server first: the second job is still ours
     const id = await task.post('check');
     await until(() => seen.length === 2);
     assert.deepEqual(seen.splice(0), ['Lost', 'Lost']);
