@@ -2,7 +2,8 @@
 
 A test that uses one of the server fixtures runs on each kind of server when it has the marker `every_server`
 or its folder is in `ON_EVERY_SERVER`; any other runs on one kind, chosen by its name. `--every-server` runs
-all of them on all kinds. Tests with the marker `long` start first, then those with servers of their own.
+all of them on all kinds, as `make ci` does, and those with the marker `thorough`, which need it to run.
+Tests with the marker `long` start first, then those with servers of their own, each among quick ones.
 
 server         a shared server (system clock), empty at the start of the test
 clocked        a shared server with `clock manual`, empty, its clock at harness.EPOCH
@@ -76,10 +77,29 @@ def turn(item: pytest.Item) -> int:
     return 1 if {"fresh_server", "cluster"} & set(item.fixturenames) else 2
 
 
+def among_quick_ones(slow: list[pytest.Item], quick: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Slow tests mostly wait, quick ones compute: mixed, both cores have work. The last ones are quick."""
+    share, given = len(quick) // 2 / max(len(slow), 1), 0.0
+    rest = iter(quick)
+    for item in slow:
+        yield item
+        given += share
+        while given >= 1:
+            yield next(rest)
+            given -= 1
+    yield from rest
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--every-server"):
+        thorough = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=thorough)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
+        slow = [item for item in items if turn(item) < 2]
+        items[:] = among_quick_ones(slow, items[len(slow) :])
 
 
 class Pool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from harness.server import MODULE, ROOT
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.thorough]
 
 VENV = ROOT / "target" / "bench" / "venv" / "bin" / "python"
 

@@ -9,6 +9,7 @@ from watch import STANDING, Sample
 
 
 @pytest.mark.long
+@pytest.mark.thorough
 @pytest.mark.timeout(180)
 def test_the_counts_are_true_after_a_short_run(server_kind):
     soak = Soak(server_kind, 12, seed=5, scale=0.03)

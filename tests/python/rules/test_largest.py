@@ -23,6 +23,7 @@ COPIES = 4
 PARTS = 4
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_largest_calls_allocate_little_beside_what_they_carry_and_return(fresh_server, part):
     server = fresh_server()
