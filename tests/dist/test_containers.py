@@ -19,7 +19,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTAINERS = ROOT / "packaging" / "containers"
-PROMTOOL = ROOT / "target" / "tools" / "debian" / "usr" / "bin" / "promtool"
+PROMTOOL = ROOT / "target" / "tools" / "prometheus" / "usr" / "bin" / "promtool"
 VERSION = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
 COMPOSE = yaml.safe_load((CONTAINERS / "compose.yaml").read_text())
 START = (ROOT / "packaging" / "image" / "jobboard-start").read_text()
@@ -112,7 +112,7 @@ def test_grafana_is_told_where_prometheus_and_the_dashboard_are() -> None:
 
 def promtool(*words: object, folder: Path) -> None:
     if not PROMTOOL.exists():
-        pytest.skip(f"{PROMTOOL} is missing: scripts/dist-tests unpacks it")
+        pytest.skip(f"{PROMTOOL} is missing: scripts/prometheus unpacks it")
     done = subprocess.run([PROMTOOL, *map(str, words)], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""Each alert of examples/alerts.yml comes when what it is about happens on a server, and not on a busy one.
+"""Each alert on boards comes when what it is about happens on a server, and not on a busy one.
 
 A server with the manual clock is played minute by minute, its numbers are written down, and Prometheus's own
 tool evaluates the rules over them.
@@ -6,87 +6,43 @@ tool evaluates the rules over them.
 
 from __future__ import annotations
 
-import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import redis
-import yaml
 from aof import commands, log_of
 from harness import Board, Server, wait_until
 from harness.wall import WallClock
+from prometheus import GROUPS, PROMTOOL, Scrape, check_firing, needed, read
 
-ROOT = Path(__file__).resolve().parents[2]
-PROMTOOL = ROOT / "target" / "tools" / "debian" / "usr" / "bin" / "promtool"
-RULES = ROOT / "examples" / "alerts.yml"
-ALERTS = [rule["alert"] for rule in yaml.safe_load(RULES.read_text())["groups"][0]["rules"]]
 MIDNIGHT = 1_900_022_400_000
 """Counters of a board begin anew at midnight: the plays stay within a day."""
 MINUTE, HOUR = 60_000, 3_600_000
-KIND = "redis82"
 
 Play = Callable[[Board, int], None]
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server(KIND, "clock", "manual")
+def played(fresh_server: Callable[..., Server]) -> Iterator[Server]:
+    """A server whose clock the play moves."""
+    needed(PROMTOOL)
+    server = fresh_server("clock", "manual")
     server.clock.set(MIDNIGHT)
     yield server
-    server.close()
+    for connection in WAITING:
+        connection.disconnect()
+    WAITING.clear()
 
 
-def numbers(server: Server, boards: list[str]) -> dict[str, float]:
-    """What a scrape would find: values by name and labels."""
+def numbers(server: Server, boards: list[str]) -> Scrape:
+    """What a scrape would find."""
     with server.client() as client:
-        text = client.execute_command("JOB.METRICS", *boards)
-    return {
-        name: float(value)
-        for name, value in re.findall(r"^(jobboard_\S+?(?:\{.*\})?) (\S+)$", text, re.MULTILINE)
-        if "_bucket{" not in name
-    }
+        return read(client.execute_command("JOB.METRICS", *boards), "jobboard_")
 
 
 def lateness(server: Server) -> float:
     return numbers(server, [])["jobboard_timer_overdue_seconds"]
-
-
-def series(scrapes: list[dict[str, float]]) -> list[dict[str, str]]:
-    """As promtool reads them; `_` where a scrape has no value."""
-    names = {name for scrape in scrapes for name in scrape}
-    return [
-        {
-            "series": name,
-            "values": " ".join(f"{scrape[name]:g}" if name in scrape else "_" for scrape in scrapes),
-        }
-        for name in sorted(names)
-    ]
-
-
-def firing(folder: Path, scrapes: list[dict[str, float]], interval: str) -> set[str]:
-    """The alerts that fire at the end."""
-    (folder / "alerts.yml").write_bytes(RULES.read_bytes())
-    found = set()
-    for alert in ALERTS:
-        end = f"{(len(scrapes) - 1) * int(interval.rstrip('m'))}m"
-        expr = f'count(ALERTS{{alertname="{alert}",alertstate="firing"}}) > 0'
-        none = {"expr": expr, "eval_time": end, "exp_samples": []}
-        test = {
-            "rule_files": ["alerts.yml"],
-            "evaluation_interval": interval,
-            "tests": [{"interval": interval, "input_series": series(scrapes), "promql_expr_test": [none]}],
-        }
-        (folder / "test.yml").write_text(yaml.safe_dump(test))
-        done = subprocess.run(
-            [PROMTOOL, "test", "rules", "test.yml"], cwd=folder, capture_output=True, text=True
-        )
-        said = done.stdout + done.stderr
-        assert done.returncode == 0 or "exp:" in said, said
-        if done.returncode:
-            found.add(alert)
-    return found
 
 
 def work(board: Board, minute: int, failed: int = 0) -> None:
@@ -113,7 +69,7 @@ def broken(board: Board, minute: int) -> None:
     """A copy that misses a change."""
     if minute:
         return
-    source = Server(KIND, appendonly=True, config=["aof-use-rdb-preamble no"])
+    source = Server("redis82", appendonly=True, config=["aof-use-rdb-preamble no"])
     for _ in range(3):
         source.board(board.key).post("x")
     source.stop()
@@ -200,7 +156,7 @@ PLAYS: dict[str, tuple[Play, int, int]] = {
 """What happens, how many scrapes, and how many minutes from one to the next."""
 
 
-def played(server: Server, play: Play, scrapes: int, minutes: int) -> list[dict[str, float]]:
+def scrapes_of(server: Server, play: Play, scrapes: int, minutes: int) -> list[Scrape]:
     board, found = server.board("mails"), []
     for number in range(scrapes):
         play(board, number)
@@ -210,32 +166,25 @@ def played(server: Server, play: Play, scrapes: int, minutes: int) -> list[dict[
 
 
 @pytest.mark.parametrize("alert", PLAYS)
-def test_it_comes_when_it_should(server: Server, tmp_path: Path, alert: str) -> None:
-    if not PROMTOOL.exists():
-        pytest.skip(f"{PROMTOOL} is missing: scripts/dist-tests unpacks it")
+def test_it_comes_when_it_should(played: Server, tmp_path: Path, alert: str) -> None:
     play, scrapes, minutes = PLAYS[alert]
-    assert firing(tmp_path, played(server, play, scrapes, minutes), f"{minutes}m") == {alert}
+    check_firing(tmp_path, scrapes_of(played, play, scrapes, minutes), minutes, {alert})
 
 
-def test_none_comes_while_work_goes_on(server: Server, tmp_path: Path) -> None:
-    if not PROMTOOL.exists():
-        pytest.skip(f"{PROMTOOL} is missing: scripts/dist-tests unpacks it")
-    assert firing(tmp_path, played(server, quiet, 40, 1), "1m") == set()
+def test_none_comes_while_work_goes_on(played: Server, tmp_path: Path) -> None:
+    check_firing(tmp_path, scrapes_of(played, quiet, 40, 1), 1, set())
 
 
 def test_nothing_at_all_is_told_as_well(tmp_path: Path) -> None:
-    if not PROMTOOL.exists():
-        pytest.skip(f"{PROMTOOL} is missing: scripts/dist-tests unpacks it")
-    assert firing(tmp_path, [{"up": 0.0}] * 10, "1m") == {"JobboardAbsent"}
+    check_firing(tmp_path, [{"up": 0.0}] * 10, 1, {"JobboardAbsent"})
 
 
-def test_a_timer_that_may_not_write_is_late(tmp_path: Path) -> None:
+def test_a_timer_that_may_not_write_is_late(fresh_server: Callable[..., Server], tmp_path: Path) -> None:
     """The machine's clock goes on by minutes, and the server may not write meanwhile."""
-    if not PROMTOOL.exists():
-        pytest.skip(f"{PROMTOOL} is missing: scripts/dist-tests unpacks it")
+    needed(PROMTOOL)
     wall = WallClock()
-    server = Server(KIND, environment=wall.environment)
     try:
+        server = fresh_server(environment=wall.environment)
         board, scrapes = server.board("mails"), []
         board.post("x", delay=HOUR)
         board.client.config_set("min-replicas-to-write", "1")
@@ -244,11 +193,10 @@ def test_a_timer_that_may_not_write_is_late(tmp_path: Path) -> None:
             wall.step(60)
             wait_until(lambda least=60 * minute - 5: lateness(server) > least)
             scrapes.append(numbers(server, ["mails"]))
-        assert firing(tmp_path, scrapes, "1m") == {"JobboardTimerLate"}
+        check_firing(tmp_path, scrapes, 1, {"JobboardTimerLate"})
     finally:
-        server.close()
         wall.close()
 
 
 def test_every_alert_is_tried() -> None:
-    assert set(PLAYS) | {"JobboardAbsent", "JobboardTimerLate"} == set(ALERTS)
+    assert set(PLAYS) | {"JobboardAbsent", "JobboardTimerLate"} == set(GROUPS["jobboard"])
