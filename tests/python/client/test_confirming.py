@@ -79,7 +79,9 @@ def test_a_command_that_changes_nothing_says_what_it_has_passed_over(cli, jobs) 
     assert out == "requeue: 0\n" and "1 pass, and none is cancelled or failed or trashed\n" in errors
     status, out, errors = cli("update", "board", "--state", "cancelled", "--set", "priority=5")
     assert out == "update: 0\n" and "1 pass, and have ended" in errors
-    assert cli("requeue", "board", "--queue", "nobody")[1:] == ("requeue: 0\n", "")
+    said = "queue 'nobody' of board has no jobs\n"
+    assert cli("requeue", "board", "--queue", "nobody")[1:] == ("requeue: 0\n", said)
+    assert cli("requeue", "board", "--kind", "nothing")[1:] == ("requeue: 0\n", "")
 
 
 @pytest.mark.parametrize("words", [["pause"], ["resume"], ["settings", "retries=3"]])
@@ -93,6 +95,57 @@ def test_a_change_of_a_board_or_queue_that_is_not_there_is_told(cli, jobs, words
     assert cli(verb, "board", *more, "--queue", "bukl")[2] == said
     away = cli(verb, "board", *more, "--queue", "else")[2]
     assert away == ("" if verb == "settings" else "queue 'else' of board has no jobs\n")
+
+
+CHANGES = {
+    "cancel": [],
+    "requeue": [],
+    "release": [],
+    "delete": [],
+    "update": ["--set", "priority=5"],
+}
+
+
+@pytest.mark.parametrize("verb", CHANGES)
+def test_a_change_of_jobs_of_a_board_that_is_not_there_is_told(cli, jobs, verb) -> None:
+    jobs.post(1)
+    said = "this server has no board 'baord'; did you mean 'board'?\n"
+    status, _, errors = cli(verb, "baord", "an-id", *CHANGES[verb])
+    assert status == 1 and errors.endswith(said)
+    assert cli(verb, "baord", "--state", "ready", *CHANGES[verb]) == (0, f"{verb}: 0\n", said)
+    assert cli(verb, "else", "--state", "ready", *CHANGES[verb])[2].endswith(
+        "`jobboard boards` lists those that it has\n"
+    )
+
+
+def test_a_job_for_a_new_board_or_queue_is_told_where_a_name_is_near(cli, jobs, server) -> None:
+    jobs.post(1, queue="bulk")
+    assert cli("post", "mails", "1")[2] == "" == cli("post", "board", "1", "--queue", "mails")[2]
+    assert cli("post", "baord", "1")[2] == "this server had no board 'baord'; did you mean 'board'?\n"
+    assert cli("post", "baord", "1")[2] == ""
+    assert (
+        cli("post", "board", "1", "--queue", "bukl")[2]
+        == "queue 'bukl' of board has no jobs; did you mean 'bulk'?\n"
+    )
+    assert cli("post", "board-2", "1")[2] == "", "who numbers boards means it so"
+    said = cli("schedule", "set", "borad", "nightly", "1", "--every", "1h")[2]
+    assert said == "this server had no board 'borad'; did you mean 'board'?\n"
+
+
+def test_who_may_not_ask_is_told_nothing(cli, jobs, server) -> None:
+    """A producer may post, and neither look at boards nor list them."""
+    jobs.post(1)
+    server.client().execute_command(
+        "ACL", "SETUSER", "producer", "reset", "on", "nopass", "%W~*", "-@all", "+job.post"
+    )
+    url = f"redis://producer:x@127.0.0.1:{server.port}"
+    assert cli("post", "baord", "1", "--url", url)[::2] == (0, "")
+    server.client().execute_command(
+        "ACL", "SETUSER", "operator", "reset", "on", "nopass", "~*", "+@all", "-scan"
+    )
+    url = f"redis://operator:x@127.0.0.1:{server.port}"
+    said = cli("pause", "braod", "--url", url)[2]
+    assert said == "this server had no board 'braod': `jobboard boards` lists those that it has\n"
 
 
 def test_a_worker_is_made_quiet(cli, jobs) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import json
 import re
 import sys
 import zoneinfo
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,6 @@ from ..codecs import CODECS
 from ..connecting import URL
 from ..durations import UNITS, to_ms
 from ..escaping import escaped, escaped_json
-from ..replies import text as text_of
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -67,39 +65,6 @@ def board_of(arguments: argparse.Namespace) -> AnyBoard:
     if arguments.shards:
         return ShardedBoard(arguments.board, client, shards=arguments.shards, codec=arguments.codec)
     return Board(arguments.board, client, codec=arguments.codec)
-
-
-def say_if_missing(board: AnyBoard) -> None:
-    """A word on a board that has nothing to show because it does not exist."""
-    with contextlib.suppress(redis.ResponseError):
-        if board.info() is None:
-            say(f"this server has no board {text_of(board.key)!r}: `jobboard boards` lists those that it has")
-
-
-@contextlib.contextmanager
-def saying_if_unknown(board: AnyBoard, queue: str | None = None, *, is_setup: bool = False) -> Iterator[None]:
-    """Around a change: a word when it was of a board that did not exist, or of a queue without jobs. The name
-    may be written wrong. A queue may be set up before its first job: that is said where a name is near."""
-    said = ""
-    with contextlib.suppress(redis.ResponseError):
-        if board.info() is None:
-            said = (
-                f"this server had no board {text_of(board.key)!r}: `jobboard boards` lists those that it has"
-            )
-        elif queue is not None and not board.count(queue=queue):
-            near = nearest(queue, {row["queue"] for row in board.queues()} - {queue})
-            said = (
-                f"queue {queue!r} of {text_of(board.key)} has no jobs{near}" if near or not is_setup else ""
-            )
-    yield
-    if said:
-        say(said)
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence: the known name that may be meant."""
-    found = difflib.get_close_matches(name, list(known), 1)
-    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:

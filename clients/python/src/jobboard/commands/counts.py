@@ -13,10 +13,10 @@ from .common import (
     board_of,
     columns,
     filters_of,
-    say_if_missing,
     span,
     time_of,
 )
+from .naming import say_if_missing
 
 
 def add(subparsers: Subparsers) -> None:

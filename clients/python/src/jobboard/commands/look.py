@@ -26,11 +26,11 @@ from .common import (
     filters_of,
     natural,
     say,
-    say_if_missing,
     span,
     time_of,
     with_times,
 )
+from .naming import say_if_missing
 from .writing import refusals
 
 SHOWN = ["id", "state", "queue", "name", "attempt", "progress", "worker", "kind", "message"]

@@ -22,11 +22,10 @@ from .common import (
     duration,
     filters_of,
     json_of,
-    nearest,
     say,
-    saying_if_unknown,
 )
 from .confirming import ASKED, beyond, beyond_words, is_meant
+from .naming import nearest, say_if_missing, saying_if_unknown
 
 ABOUT = {
     "requeue": "make failed, trashed and cancelled jobs ready again",
@@ -107,6 +106,8 @@ def by_ids(arguments: argparse.Namespace) -> int:
         found = board.cancel(*arguments.ids, by=arguments.by, force=arguments.force)
         for id, what in zip(arguments.ids, found):
             print(escaped(f"{id} {what or 'unknown'}"))
+        if not all(found):
+            say_if_missing(board)
         return 0 if all(found) else 1
     options = {}
     if arguments.verb == "requeue":
@@ -125,6 +126,8 @@ def by_ids(arguments: argparse.Namespace) -> int:
     print(f"{arguments.verb}: {done.count}")
     for id in done.held:
         say(f"no such job: {id}")
+    if done.held:
+        say_if_missing(board)
     return 1 if done.held else 0
 
 
@@ -160,6 +163,8 @@ def by_filters(
         is_origin = getattr(arguments, "origin", False)
         for line in sample(board, None if is_origin else APPLIES.get(arguments.verb), filters):
             print(escaped(line))
+    if not total:
+        say_if_missing(board, filters.get("queue", ()))
     if total and not done.count and not done.held:
         say(why_none(arguments, board, filters, total))
     if arguments.dry_run and arguments.verb == "cancel" and (lost := beyond(board, done.count)) and lost[0]:

@@ -27,6 +27,7 @@ from .common import (
     say,
     title,
 )
+from .naming import saying_if_unknown
 
 
 def add(subparsers: Subparsers) -> None:
@@ -89,11 +90,12 @@ def run(arguments: argparse.Namespace) -> int:
         options["meta"] = pairs_of(arguments.meta, "--meta")
     if arguments.costs:
         options["costs"] = costs_of(arguments.costs)
-    if arguments.lines is not None:
-        return post_lines(board, arguments, options)
-    if arguments.wait is not None:
-        options.setdefault("retain", "60s")
-    id = board.post(json_of(arguments, arguments.payload), id=arguments.id, **options)
+    with saying_if_unknown(board, arguments.queue, makes=["board", "queue"]):
+        if arguments.lines is not None:
+            return post_lines(board, arguments, options)
+        if arguments.wait is not None:
+            options.setdefault("retain", "60s")
+        id = board.post(json_of(arguments, arguments.payload), id=arguments.id, **options)
     if arguments.wait is None or id is None:
         print(escaped(id))
         return 0

@@ -27,13 +27,11 @@ from .common import (
     duration,
     json_of,
     say,
-    saying_if_unknown,
     span,
     time_of,
 )
+from .naming import TYPE, saying_if_unknown
 
-TYPE = "jobboard1"
-"""What TYPE says of a board."""
 VERBS = ["set", "pause", "resume", "run", "delete"]
 
 
@@ -190,7 +188,7 @@ def run_settings(arguments: argparse.Namespace) -> int:
         with saying_if_unknown(board, arguments.queue):
             board.settings_reset(*names, **scope)
     elif given:
-        with saying_if_unknown(board, arguments.queue, is_setup=True):
+        with saying_if_unknown(board, arguments.queue, makes=["queue"]):
             board.settings_set({name: _value(name, text) for name, text in given.items()}, **scope)
     found = board.settings_get(*names, **scope)
     if arguments.json:
@@ -246,7 +244,8 @@ def change_schedule(arguments: argparse.Namespace, board: AnyBoard) -> int:
         options: Any = {name: getattr(arguments, name) for name in names}
         before = board.schedule_get(id)
         payload = json_of(arguments, arguments.payload) if arguments.payload else before and before["payload"]
-        board.schedule_set(id, payload, **options)
+        with saying_if_unknown(board, arguments.queue, makes=["board", "queue"]):
+            board.schedule_set(id, payload, **options)
     elif arguments.payload is not None:
         raise ValueError("only `schedule set` takes a payload")
     elif arguments.verb == "run":
