@@ -1,5 +1,6 @@
 """Makes target/dist: for each kind of machine module and console in a tarball, a .deb, an .rpm and a wheel;
-the wheel and the sdist of the Python package; the package for Node; a bill of materials; and checksums.
+the wheel and the sdist of the Python package; the package for Node; the chart for Helm; a bill of materials;
+and checksums.
 
     make dist                                         for machines like this one
     make dist MACHINES='linux-aarch64 macos-arm64'    for these too
@@ -55,6 +56,7 @@ def main() -> None:
         server_wheel(machine)
     python_package()
     run(ROOT / "scripts" / "typescript", "pack", JOBBOARD_DIST=str(DIST))
+    chart(version)
     bill_of_materials(version)
     checksums()
     for path in sorted(DIST.iterdir()):
@@ -112,6 +114,7 @@ def write_packed(name: str, text: str) -> None:
     (STAGE / name).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 
+EXAMPLES = ("alerts.yml", "grafana-dashboard.json", "keda-worker.yaml")
 MANUALS = ("jobboard.7.gz", "jobboard-console.1.gz", "jobboard-exporter.1.gz")
 
 
@@ -120,19 +123,31 @@ def tarball(version: str, machine: Machine) -> None:
     staged = (MODULE, CONSOLE, "jobboard-exporter", *MANUALS, "NOTICES", "redis.conf", "roles.conf")
     paths = [path for path in (STAGE / each for each in staged) if path.exists()]
     paths += [ROOT / each for each in ("LICENSE", "commands.md", "CHANGELOG.md")]
-    paths += [ROOT / "examples" / each for each in ("alerts.yml", "grafana-dashboard.json")]
+    paths += [ROOT / "examples" / each for each in EXAMPLES]
     paths += (ROOT / "packaging" / "services").iterdir()
     members = {path.name: path for path in paths} | {each: STAGE / each for each in pages.names()}
+    pack(DIST / f"{name}.tar.gz", {f"{name}/{place}": path for place, path in members.items()})
+
+
+def chart(version: str) -> None:
+    """The chart for Helm, in the form that `helm install` takes."""
+    folder = ROOT / "packaging" / "helm"
+    members = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    pack(DIST / f"jobboard-chart-{version}.tgz", members)
+
+
+def pack(archive: Path, members: dict[str, Path]) -> None:
+    """Packs files under the places given, with the time of the commit: equal files give equal bytes."""
     when = int(run("git", "log", "-1", "--format=%ct"))
     raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w") as archive:
+    with tarfile.open(fileobj=raw, mode="w") as tar:
         for place, path in sorted(members.items()):
-            member = tarfile.TarInfo(f"{name}/{place}")
+            member = tarfile.TarInfo(place)
             member.size, member.mtime = path.stat().st_size, when
             member.mode = 0o755 if os.access(path, os.X_OK) else 0o644
             with path.open("rb") as file:
-                archive.addfile(member, file)
-    (DIST / f"{name}.tar.gz").write_bytes(gzip.compress(raw.getvalue(), 9, mtime=0))
+                tar.addfile(member, file)
+    archive.write_bytes(gzip.compress(raw.getvalue(), 9, mtime=0))
 
 
 def debian_package(machine: Machine) -> None:

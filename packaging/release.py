@@ -253,6 +253,7 @@ KINDS = [
     (r".*-linux-.*\.tar\.gz", "any Linux: module, console, exporter"),
     (r"jobboard_server-.*\.whl", "Python: module and console, for the extra `server`"),
     (r"jobboard-.*\.whl", "Python: the package"),
+    (r"jobboard-chart-[\d.]+\.tgz", "Kubernetes: the chart for Helm"),
     (r"jobboard-[\d.]+\.tgz", "Node: the package"),
     (r"jobboard-[\d.]+\.tar\.gz", "Python: the package's sources"),
 ]

@@ -35,7 +35,7 @@ class Programs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         [wheel] = DIST.glob("jobboard-*-py3-none-any.whl")
-        [package] = DIST.glob("jobboard-*.tgz")
+        [package] = DIST.glob("jobboard-[0-9]*.tgz")
         run(folder, sys.executable, "-m", "venv", "venv")
         run(folder, "venv/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel)
         needs = json.loads((NODE / "package.json").read_text())["devDependencies"]

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import base64
 import re
+import tarfile
 from pathlib import Path
 from typing import Any
 
+import build
 import pytest
 import yaml
 
@@ -33,9 +35,11 @@ LEAST = {"passwords": {"default": "a"}, "console": {"enabled": False}}
 OWN_SECRET = {"existingSecret": "mine", "existingSecretKeys": ["default", "observer"]}
 
 
-def rendered(values: dict[str, Any], name: str = "jobs") -> dict[tuple[str, str], dict[str, Any]]:
+def rendered(
+    values: dict[str, Any], name: str = "jobs", path: Path = CHART
+) -> dict[tuple[str, str], dict[str, Any]]:
     """What Kubernetes is given, by kind and name."""
-    with helm.Chart.load(CHART) as chart:
+    with helm.Chart.load(path) as chart:
         texts = chart.render(values, name=name, namespace="work")
     documents = [
         one
@@ -63,6 +67,20 @@ def test_it_is_linted_and_fits_the_schemas(values: dict[str, Any]) -> None:
 def test_its_versions_are_those_of_the_project() -> None:
     about = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert (about["version"], about["appVersion"]) == (VERSION, VERSION)
+
+
+def test_the_packed_chart_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "DIST", tmp_path)
+    build.chart(VERSION)
+    [packed] = tmp_path.iterdir()
+    assert packed.name == f"jobboard-chart-{VERSION}.tgz"
+    assert rendered(FULL, path=packed) == rendered(FULL)
+    files = {path.relative_to(CHART.parent).as_posix() for path in CHART.rglob("*") if path.is_file()}
+    with tarfile.open(packed) as archive:
+        assert set(archive.getnames()) == files
+    bytes_of_first = packed.read_bytes()
+    build.chart(VERSION)
+    assert packed.read_bytes() == bytes_of_first
 
 
 def test_what_it_names_is_there() -> None:

@@ -131,7 +131,7 @@ def test_prometheus_takes_its_configuration_and_scrapes_the_console(tmp_path: Pa
 
 
 def keda() -> tuple[dict[str, Any], dict[str, Any]]:
-    deployment, scaled = yaml.safe_load_all((ROOT / "packaging/keda/worker.yaml").read_text())
+    deployment, scaled = yaml.safe_load_all((ROOT / "examples/keda-worker.yaml").read_text())
     return deployment, scaled
 
 

@@ -54,6 +54,7 @@ FILES = {
     ),
     "usr/share/doc/jobboard/examples/alerts.yml",
     "usr/share/doc/jobboard/examples/grafana-dashboard.json",
+    "usr/share/doc/jobboard/examples/keda-worker.yaml",
     "usr/share/doc/jobboard/examples/redis.conf",
     "usr/share/doc/jobboard/examples/roles.conf",
 }

@@ -257,7 +257,7 @@ def test_each_artefact_is_named_in_the_text(tmp_path: Path) -> None:
     ]
     made += ["jobboard_0.2.0-1_amd64.deb", "jobboard-0.2.0-1.x86_64.rpm", "jobboard-0.2.0.tgz"]
     made += ["jobboard-0.2.0-py3-none-any.whl", "jobboard_server-0.2.0-py3-none-macosx_11_0_arm64.whl"]
-    made += ["jobboard-0.2.0-linux-arm64.tar", "jobboard-0.2.0.cdx.json"]
+    made += ["jobboard-0.2.0-linux-arm64.tar", "jobboard-0.2.0.cdx.json", "jobboard-chart-0.2.0.tgz"]
     for name in made:
         (tmp_path / name).write_text(name)
     release.checksums(tmp_path)
