@@ -52,8 +52,8 @@ def not_there(page: str, text: str) -> Iterator[str]:
 
 
 def leads(page: str, target: str) -> bool:
-    """Whether the site has what a link leads to. Operators may read the copies that the packages bring, beside
-    which no package of a client lies."""
+    """Whether the site has what a link leads to. Operators may read the copies that the packages bring, and
+    then have no README of a client."""
     if not target:
         return True
     path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target))
