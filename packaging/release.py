@@ -31,7 +31,7 @@ SHAPE = re.compile(r"(0|[1-9]\d?)\.(0|[1-9]\d?)\.(0|[1-9]\d?)")
 UNRELEASED = "## [Unreleased]\n"
 NOT_YET = {
     "README.md": "Nothing is published yet",
-    "docs/compatibility.md": "is released nothing on this page",
+    "docs/guides/install.md": "Nothing is released yet",
 }
 """What documents say until there is a release, and must not say of one."""
 
