@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import redis
+import yaml
 from harness import Server, wait_until
 from harness.server import free_port
 from harness.wall import WallClock
@@ -210,6 +211,23 @@ def test_a_primary_whose_replica_has_gone_is_told_of(
     wait_until(lambda: replica.info("replication")["connected_slaves"] == 1)
     scrapes = [before, *[exporter.scrape(primary, replica, alone)] * 4]
     check_firing(tmp_path, [{**BOARDS, **scrape} for scrape in scrapes], 1, set())
+
+
+def test_every_rule_says_what_prometheus_and_a_person_need() -> None:
+    """Also where the programs that evaluate them are missing."""
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert len({rule["alert"] for rule in rules}) == len(rules)
+    for rule in rules:
+        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}, rule
+        assert re.fullmatch(r"\d+[mh]", rule.get("for", "1m")), rule
+        assert rule["labels"]["severity"] in ("info", "warning", "critical"), rule
+        assert rule["annotations"]["summary"].endswith("."), rule
+        assert all(rule["expr"].count(a) == rule["expr"].count(b) for a, b in ("()", "[]", "{}")), rule
+    prefixes = {"jobboard": "jobboard_", "server": "redis_"}
+    for group in groups:
+        for rule in group["rules"]:
+            assert re.search(rf"\b{prefixes[group['name']]}\w+", rule["expr"]), rule
 
 
 def test_every_alert_on_servers_is_tried() -> None:
