@@ -303,7 +303,9 @@ impl<'k> Commit<'k> {
             // Before anybody is served, since clients may get their reply from the key at once.
             self.open.keep();
         }
-        if self.board().has_woken() {
+        // Whoever waits outside the line of a board that was deleted is back in it, also without jobs.
+        let is_created = self.new && !self.batch.is_empty();
+        if self.board().has_woken() || is_created {
             let woken = blocked_waits::woken(self.board());
             self.woken.extend(woken);
             blocked_claims::serve(self);

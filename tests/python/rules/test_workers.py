@@ -194,7 +194,9 @@ def test_blocked_claims_of_a_quiet_worker_wait_aside_and_come_back_to_their_plac
     assert third.job() == "c" and fourth.still_waits()
 
 
-@pytest.mark.parametrize("end", ["deregister", "lapse", "delete", "transaction", "timeout"])
+@pytest.mark.parametrize(
+    "end", ["deregister", "lapse", "delete", "renew", "renewal", "transaction", "timeout"]
+)
 def test_a_waiter_of_a_quiet_worker_is_not_forgotten(server, end):
     board = server.board()
     board.worker("REGISTER", "w1", for_=SOON if end == "lapse" else LONG)
@@ -209,6 +211,17 @@ def test_a_waiter_of_a_quiet_worker_is_not_forgotten(server, end):
         board.worker("DEREGISTER", "w1")
     if end == "delete":
         board.client.delete("board")
+        board.post(id="a")
+    if end == "renew":
+        # The new board begins without a job.
+        board.client.delete("board")
+        board.set(lease=LONG)
+        board.post(id="a")
+    if end == "renewal":
+        with board.client.pipeline() as pipe:
+            pipe.delete("board")
+            pipe.execute_command("JOB.POST", "board", "later", "DELAY", LONG)
+            pipe.execute()
         board.post(id="a")
     if end == "transaction":
         with board.client.pipeline() as pipe:
