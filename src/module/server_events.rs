@@ -11,6 +11,7 @@ use crate::redis::ctx::Ctx;
 use crate::redis::guard::guard;
 use crate::redis::strings::bytes_of;
 use crate::redis::{api, ERR};
+use crate::runtime::arrivals;
 use crate::runtime::blocked_claims;
 use crate::runtime::blocked_posts;
 use crate::runtime::blocked_waits;
@@ -65,6 +66,7 @@ unsafe extern "C" fn event_loop(
             // SAFETY: the context of this callback; nothing keeps it.
             let ctx = unsafe { Ctx::of_call(ctx) };
             timer::end_waits();
+            arrivals::settle(ctx);
             blocked_claims::recall_chosen(ctx);
             blocked_claims::serve_touched(ctx);
             blocked_posts::serve_touched(ctx);
@@ -207,6 +209,8 @@ extern "C" fn loading(
 
 /// The events of keys that got a value by another way than our commands.
 const ARRIVALS: [&[u8]; 4] = [b"restore", b"rename_to", b"move_to", b"copy_to"];
+/// Those of them that may be in another database than the command.
+const TO_ANOTHER: [&[u8]; 2] = [b"move_to", b"copy_to"];
 
 unsafe extern "C" fn key_event(
     ctx: *mut raw::RedisModuleCtx,
@@ -223,12 +227,12 @@ unsafe extern "C" fn key_event(
         guard("a key's event", || {
             // SAFETY: the context of this callback, which has a client; nothing keeps it. The key's
             // name lives as long.
-            let (db, name) = unsafe { (Ctx::of_call(ctx).db(), bytes_of(key)) };
-            timer::look(db, name);
-            blocked_claims::touch((db, name.to_vec()));
-            connections::arrived((db, name.to_vec()));
-            blocked_waits::touch((db, name.to_vec()));
-            blocked_posts::touch((db, name.to_vec()));
+            let (ctx, name) = unsafe { (Ctx::of_call(ctx), bytes_of(key)) };
+            // In a transaction Valkey 9 names the database of the client, not that of the key.
+            match TO_ANOTHER.contains(&event) && ctx.in_transaction() {
+                true => arrivals::arrived_somewhere(name),
+                false => arrivals::arrived((ctx.db(), name.to_vec())),
+            }
         });
     }
     0

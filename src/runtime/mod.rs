@@ -10,6 +10,7 @@
 //! | `blocked_batches`, `batch_queue` | of these, clients that wait for several jobs at once |
 //! | `blocked_posts`, `post_queue` | posts that wait for room, and which is next |
 //! | `blocked_waits`, `wait_index` | clients that wait for something else, and what for |
+//! | `arrivals` | boards that have come to a key by another way than our commands |
 //! | `connections` | which connection carries which claim |
 //! | `publish` | messages and keyspace notifications |
 //! | `listeners` | whether anybody would read the effects of a change |
@@ -21,6 +22,7 @@
 //!
 //! Uses `redis` and `replies`.
 
+pub mod arrivals;
 pub mod batch_queue;
 pub mod blocked_batches;
 pub mod blocked_claims;

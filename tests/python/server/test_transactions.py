@@ -6,6 +6,7 @@ import lives
 import pytest
 import redis
 from expect import error_text, ids, refused, refused_like
+from harness import SOON
 from lives import LONG
 from waiters import Waiter
 
@@ -22,6 +23,27 @@ def test_a_transaction_does_a_whole_life(board):
     posted, claimed, beat, consumed, record = pipe.execute()
     assert (posted, ids(claimed), beat["cancel"], consumed) == ("j", ["j"], 0, "complete")
     assert record == {"state": "complete"}
+
+
+@pytest.mark.parametrize("how", [("COPY", "board", "board", "DB", 1), ("MOVE", "board", 1)])
+def test_a_board_that_a_transaction_puts_into_another_database_is_served_there(server, how):
+    board, other = server.board(), server.board(db=1)
+    board.post(id="later", delay=SOON)
+    waiter = Waiter(server, db=1)
+    pipe = board.client.pipeline()
+    pipe.execute_command(*how)
+    pipe.execute()
+    assert waiter.job() == "later"
+    assert other.state("later") == "claimed"
+
+
+def test_a_waiter_gets_the_job_of_a_board_that_a_transaction_moves_to_it(server):
+    lives.ready(server.board())
+    waiter = Waiter(server, db=1)
+    pipe = server.board().client.pipeline()
+    pipe.execute_command("MOVE", "board", 1)
+    pipe.execute()
+    assert waiter.job() == "j"
 
 
 def test_an_error_in_a_transaction_does_not_undo_the_rest(board):
