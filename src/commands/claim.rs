@@ -258,7 +258,8 @@ fn claim(
         env.rotation = world::next_rotation();
     }
     let count = count.min(slots.len().saturating_add(commit.board().most_for(request)));
-    while fits && slots.len() < count {
+    let begin = commit.board().claim_work();
+    while fits && slots.len() < count && !commit.board().has_worked_enough(begin) {
         let claimed = match commit.board().claim(&env, request, slots.len() as u64) {
             Ok(Some(claimed)) => claimed,
             // The jobs that it has claimed so far are its own.

@@ -16,6 +16,8 @@ use crate::runtime::touched::Touch;
 /// How many looks at queues one commit takes for waiting clients, but for those of the last one. The
 /// end of the turn does the rest.
 const LOOKS: usize = 20_000;
+/// What claims look at beside the queues that they name, by so many, takes as long as one look.
+const WORK_OF_A_LOOK: usize = 5;
 /// To ask a client, or to give it a job, takes as long as this many looks, beside those at the queues
 /// that it names.
 const CLIENT_LOOKS: usize = 16;
@@ -96,7 +98,8 @@ pub(super) fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, Comma
         let count = waiter.wait.count.min(commit.board().most_for(claim));
         let looks = CLIENT_LOOKS + commit.board().looks_for(claim);
         commit.looked += looks;
-        while claims.len() < count {
+        let begin = commit.board().claim_work();
+        while claims.len() < count && !commit.board().has_worked_enough(begin) {
             let Ok(Some(claimed)) = commit.board().claim(&env, claim, claims.len() as u64) else { break };
             let slot = claimed.slot;
             claims.push((slot, claimed.token));
@@ -115,6 +118,8 @@ pub(super) fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, Comma
                 break;
             }
         }
+        let work = commit.board().claim_work().wrapping_sub(begin);
+        commit.looked += usize::try_from(work).unwrap_or(LOOKS) / WORK_OF_A_LOOK;
         if claims.is_empty() {
             commit.board().wait_for_permits(claim.queues, env.now);
         }

@@ -26,11 +26,18 @@ pub(crate) struct BestQueue {
     many: usize,
     /// How many queues claims have looked at.
     looks: Cell<u64>,
+    /// How much work the shared limits of jobs have been to them, in looks at one limit.
+    limit_looks: Cell<u64>,
 }
 
 impl Default for BestQueue {
     fn default() -> Self {
-        BestQueue { candidates: Cell::default(), many: MANY, looks: Cell::default() }
+        BestQueue {
+            candidates: Cell::default(),
+            many: MANY,
+            looks: Cell::default(),
+            limit_looks: Cell::default(),
+        }
     }
 }
 
@@ -56,7 +63,16 @@ impl BestQueue {
     pub fn look(&self) {
         self.looks.set(self.looks.get().wrapping_add(1));
     }
+
+    /// Counts looks at shared limits, or work that takes as long.
+    pub fn look_at_limits(&self, n: usize) {
+        self.limit_looks.set(self.limit_looks.get().wrapping_add(n as u64));
+    }
 }
+
+/// How many looks at queues and shared limits the claims of one command take, so that all its jobs
+/// together take no more than about 20 ms. Without shared limits no command comes near.
+const CLAIM_WORK: u64 = 2_000_000;
 
 /// A job that a queue would hand out.
 struct Candidate {
@@ -78,6 +94,17 @@ impl Board {
     /// How many queues claims have looked at so far, on this copy.
     pub fn queue_looks(&self) -> u64 {
         self.local.best_queue.looks.get()
+    }
+
+    /// How much claims have looked at so far, on this copy: queues and shared limits.
+    pub fn claim_work(&self) -> u64 {
+        let best = &self.local.best_queue;
+        best.looks.get().wrapping_add(best.limit_looks.get())
+    }
+
+    /// Whether the claims of one command have looked at enough since [`Board::claim_work`] was this.
+    pub fn has_worked_enough(&self, since: u64) -> bool {
+        self.claim_work().wrapping_sub(since) >= CLAIM_WORK
     }
 
     /// Looks at a queue again, of which something has changed. O(log queues) while candidates are
@@ -308,6 +335,7 @@ impl Board {
                 let mut list: Vec<u32> = lane.seldom.limits.iter().chain(named).copied().collect();
                 list.sort_unstable();
                 list.dedup();
+                self.local.best_queue.look_at_limits(list.len());
                 needs.open = self.costs(&list, price);
             }
         }

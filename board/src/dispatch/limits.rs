@@ -41,6 +41,9 @@ pub const LIMITS_MOST: usize = 10_000;
 /// The most groups that name one limit themselves.
 pub const GROUPS_MOST: usize = 1_000;
 
+/// To count a job that starts, and to take its permits, is as much work as so many looks at a limit.
+const COUNTING: usize = 32;
+
 /// A list of limits: their numbers, rising.
 pub(crate) type List = Vec<u32>;
 
@@ -211,6 +214,7 @@ impl Board {
     /// log n).
     pub(crate) fn tally_limits(&mut self, queue: u32, group: Option<u32>, by: i64) {
         for number in self.limits_of(queue, group) {
+            self.local.best_queue.look_at_limits(COUNTING);
             if let Some(limit) = self.dispatch.limits.get_mut(number) {
                 limit.runs = limit.runs.saturating_add_signed(by);
             }

@@ -64,6 +64,7 @@ impl Board {
         let ready = |(bucket, refill)| ready_at(bucket, &refill, price.plain);
         let own = all.into_iter().flatten().map(ready).max();
         let lists = [&lane.seldom.limits, lane.group_limits(job.group())];
+        self.local.best_queue.look_at_limits(lists.iter().map(|list| list.len()).sum());
         let named = lists.into_iter().map(|list| self.dispatch.limits.tokens_at(list, price)).max();
         own.max(named).unwrap_or(0)
     }

@@ -323,7 +323,7 @@ export interface ClaimOptions {
   queues?: readonly string[] | undefined;
   /** `best`: the best job of all these queues. `listed`: a job of the first named queue that has one. `rotate`: the queues take turns. Range: | `best` */
   order?: 'best' | 'listed' | 'rotate' | undefined;
-  /** at most this many jobs. From Q named queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Range: 1 to `max-batch` */
+  /** at most this many jobs. From Q named queues, for Q above 2, one claim gives up to 20,000 / (Q - 1), even when there are more. Of jobs that count against shared limits, one claim may stop after 300. Range: 1 to `max-batch` */
   count?: number | undefined;
   /** with `BLOCK`: wait until the queues have this many jobs, see below. Range: 1 to `COUNT` */
   min?: number | undefined;

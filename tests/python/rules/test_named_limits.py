@@ -330,3 +330,30 @@ def test_counts_and_buckets_outlive_reload_restart_and_promotion(fresh_server):
     assert taken(board) == []
     with refused("LIMIT rate", board):
         board.claim(id="sms3")
+
+
+def test_a_claim_of_very_many_jobs_stops_where_many_limits_make_it_long(board):
+    names = [f"l{n}" for n in range(32)]
+    for name in names:
+        board.set(limit=name, rate=1_000_000, burst=1_000_000)
+    pipe = board.client.pipeline(transaction=False)
+    for n in range(128):
+        place = ("JOB.SETTINGS", "SET", "board", "QUEUE", f"q{n}")
+        pipe.execute_command(*place, "limits", 16, *names[:16])
+        pipe.execute_command(*place, "GROUP", "*", "limits", 16, *names[16:])
+        pipe.execute_command("JOB.MPOST", "board", 10, *["x"] * 10, "QUEUE", f"q{n}", "GROUP", "g")
+    pipe.execute()
+    first = taken(board, count=10_000)
+    assert 300 <= len(first) < 1280
+    rest = len(first)
+    while some := taken(board, count=10_000):
+        rest += len(some)
+    assert rest == 1280
+
+
+def test_a_claim_of_very_many_jobs_gets_them_all_where_no_limit_counts(board):
+    pipe = board.client.pipeline(transaction=False)
+    for n in range(128):
+        pipe.execute_command("JOB.MPOST", "board", 50, *["x"] * 50, "QUEUE", f"q{n}")
+    pipe.execute()
+    assert len(taken(board, count=10_000)) == 128 * 50
