@@ -101,9 +101,8 @@ impl Site {
             rules: &rules,
         };
         let speaker = Speaker { worker, id, token: Some(token) };
-        let (_, beaten) =
-            self.board.heartbeat(&env, &speaker, &Heartbeat::default()).expect("it holds the job");
-        self.act(beaten);
+        let kept = Heartbeat::default().decide(&self.board, &env, &speaker).expect("it holds the job");
+        self.act(kept.beaten.expect("the lease is extended"));
         self.rules = rules;
     }
 

@@ -1,6 +1,6 @@
 //! `JOB.ABANDON` and `JOB.MABANDON`: a worker gives jobs back, at no cost to them.
 
-use board::{Abandon as Request, Report, Spend, LONGEST};
+use board::{Abandon as Request, Protocol, Report, Spend, LONGEST};
 
 use super::claim::ClaimRequest;
 use super::many::{end_each, targets, tokens};

@@ -1,6 +1,6 @@
 //! `JOB.AWAIT`: a worker needs signals, or the ends of children, before it can continue.
 
-use board::{Await as Request, AwaitAnswer, Gate, OnFailure, Speaker, Spend, State};
+use board::{Await as Request, AwaitAnswer, Gate, OnFailure, Protocol, Speaker, Spend, State};
 
 use super::after::on_failure;
 use super::claim::ClaimRequest;
@@ -27,19 +27,8 @@ fn wait(
     request: &Request<'_>,
     spend: &Spend<'_>,
 ) -> Result<Ending, CommandError> {
-    commit.settle(speaker.id)?;
-    let env = commit.env;
-    let answer = commit.board().await_signals(&env, speaker, request)?;
-    let slot = commit.board().find(speaker.id);
-    let slot = slot.filter(|_| !matches!(answer, AwaitAnswer::Again(_)));
-    slot.map_or(Ok(()), |slot| commit.spend(slot, spend))?;
-    match answer {
-        AwaitAnswer::Kept { slot, revived, beaten, timeout } => {
-            if let Some(revived) = revived {
-                commit.apply(revived)?;
-            }
-            commit.apply(beaten)?;
-            commit.keep_session(slot);
+    Ok(match commit.await_signals(speaker, request, spend)? {
+        AwaitAnswer::Kept { slot, timeout, .. } => {
             let board = commit.board();
             let (deadline, cancel) = board.hold_on(slot).unwrap_or_default();
             let arrived = if timeout { Vec::new() } else { board.signals_for(slot, &request.gate) };
@@ -48,17 +37,12 @@ fn wait(
                 let all = record.children().unwrap_or(0) as i64;
                 [all, record.pending().into(), record.unsuccessful() as i64]
             });
-            Ok(Ending::Kept(Kept { timeout, signals, children, deadline, cancel }))
+            Ending::Kept(Kept { timeout, signals, children, deadline, cancel })
         }
-        AwaitAnswer::Waits(awaiting) => {
-            commit.apply(awaiting)?;
-            // A child may have ended without success.
-            commit.settle(speaker.id)?;
-            Ok(Ending::Awaits(state_now(commit, speaker.id)))
-        }
-        AwaitAnswer::Cancels(cancelled) => commit.apply(cancelled).map(|()| Ending::Awaits(State::Cancelled)),
-        AwaitAnswer::Again(state) => Ok(Ending::Awaits(state)),
-    }
+        AwaitAnswer::Waits(_) => Ending::Awaits(state_now(commit, speaker.id)),
+        AwaitAnswer::Cancels(_) => Ending::Awaits(State::Cancelled),
+        AwaitAnswer::Again(state) => Ending::Awaits(state),
+    })
 }
 
 impl Command for Await {

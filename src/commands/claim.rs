@@ -1,6 +1,6 @@
 //! `JOB.CLAIM`: a worker takes jobs or waits for some; also as the CLAIM of a verb that ends work.
 
-use board::{Claim as Request, Fields, Order, ANYBODY, CLAIM_FIELDS, LONGEST};
+use board::{Claim as Request, Fields, Order, Protocol, Subject, ANYBODY, CLAIM_FIELDS, LONGEST};
 
 use smallvec::{smallvec, SmallVec};
 
@@ -174,10 +174,7 @@ impl<'a> ClaimRequest<'a> {
                 commit.board().wait_for_permits(request.queues, now);
             }
             for slot in &slots {
-                match session {
-                    Some(connection) => commit.bind_session(*slot, connection)?,
-                    None => commit.keep_session(*slot),
-                }
+                commit.carry(*slot, session)?;
             }
             if !slots.is_empty() {
                 begin(reply, ending.as_ref());
@@ -213,9 +210,7 @@ impl<'a> ClaimRequest<'a> {
 }
 
 fn claim_id(commit: &mut Commit<'_>, request: &Request<'_>, id: &[u8]) -> Result<u32, CommandError> {
-    commit.settle(id)?;
-    let env = commit.env;
-    let claimed = commit.board().claim_id(&env, request, id)?;
+    let claimed = commit.decide(Subject::Job(id), |board, env| board.claim_id(env, request, id))?;
     let slot = claimed.slot;
     commit.apply(&claimed)?;
     Ok(slot)
@@ -228,8 +223,7 @@ fn claim(
     batch: &mut Option<Batch>,
     fields: &[Fields],
 ) -> Result<Slots, CommandError> {
-    commit.settle_due()?;
-    commit.serve()?;
+    commit.serve_first()?;
     let mut env = commit.env;
     let count = options.count.unwrap_or(1).min(config().max_batch as usize);
     let mut slots = Slots::new();

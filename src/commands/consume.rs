@@ -1,6 +1,8 @@
 //! `JOB.CONSUME` and `JOB.MCONSUME`: the work is done, or continues in the next queue.
 
-use board::{Advance, Answer, Chunk, Consume as Request, Costs, Meta, Speaker, Spend, State, LONGEST, MOST};
+use board::{
+    Advance, Answer, Chunk, Consume as Request, Costs, Meta, Protocol, Speaker, Spend, State, LONGEST, MOST,
+};
 
 use super::after::Waits;
 use super::claim::ClaimRequest;
@@ -171,8 +173,6 @@ fn consume(
     if let Answer::Again(state) = commit.work(speaker, advance, spend)? {
         return Ok(state);
     }
-    // A job that it now waits for may have ended without success.
-    commit.settle(speaker.id)?;
     Ok(state_now(commit, speaker.id))
 }
 

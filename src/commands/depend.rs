@@ -1,6 +1,6 @@
 //! `JOB.DEPEND ADD`, `REMOVE` and `CLEAR`: what a job waits for.
 
-use board::{After, Depend, Refusal};
+use board::{After, Depend, Protocol};
 
 use super::after::on_failure;
 use super::{reference, Command, Family, KeyUse, Spec};
@@ -28,14 +28,9 @@ pub struct Clear;
 fn change(call: &Call<'_>, id: &[u8], depend: &Depend<'_>) -> Done {
     let reply = call.ctx.reply();
     Commit::run(call.ctx, &call.key(), |commit| {
-        commit.settle(id)?;
-        let env = commit.env;
-        let slot = commit.board().find(id).ok_or(Refusal::NoJob)?;
-        let depended = commit.board().depend(&env, slot, depend)?;
-        commit.apply(depended)?;
-        // A job that it now waits for may have ended without success.
-        commit.settle(id)?;
-        match commit.board().state_of(id).or_else(|| commit.board().tombstone(id, env.now).map(|t| t.state)) {
+        commit.depend(id, depend)?;
+        let now = commit.env.now;
+        match commit.board().state_of(id).or_else(|| commit.board().tombstone(id, now).map(|t| t.state)) {
             Some(state) => reply.text(state.name()),
             None => reply.null(),
         }

@@ -1,6 +1,6 @@
 //! `JOB.FAIL` and `JOB.MFAIL`: an attempt did not work.
 
-use board::{Answer, Fail as Request, Meta, Report, Retry, Speaker, Spend, State, LONGEST};
+use board::{Answer, Fail as Request, Meta, Protocol, Report, Retry, Speaker, Spend, State, LONGEST};
 
 use super::claim::ClaimRequest;
 use super::many::{end_each, targets, tokens};

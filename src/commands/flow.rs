@@ -1,7 +1,7 @@
 //! `JOB.FLOW`: posts several jobs that wait for each other, or are children of each other, in one
 //! command.
 
-use board::{Flow as Plan, Node, Post, PostAnswer, Refusal};
+use board::{Flow as Plan, Node, Post, PostAnswer, Protocol, Refusal, Subject};
 
 use super::post::{options, Form};
 use super::shared::EDGE;
@@ -75,11 +75,8 @@ impl Command for Flow {
         }
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
-            for name in nodes.iter().flat_map(|node| [node.post.id, node.post.parent]).flatten() {
-                commit.settle(name)?;
-            }
-            let env = commit.env;
-            let plan = commit.board().plan_flow(&env, nodes)?;
+            commit.settle(Subject::Flow(&nodes))?;
+            let plan = commit.look(|board, env| board.plan_flow(env, nodes))?;
             let ids = post(commit, plan)?;
             reply.array(ids.len());
             ids.iter().for_each(|id| reply.bytes(id));

@@ -1,6 +1,6 @@
 //! `JOB.HEARTBEAT` and `JOB.MHEARTBEAT`: a worker is alive and keeps its jobs.
 
-use board::{Heartbeat as Request, Report, Speaker, Spend, LONGEST};
+use board::{Heartbeat as Request, Protocol, Report, Speaker, Spend, LONGEST};
 
 use super::many::{targets, tokens};
 use super::{reference, spend, Command, KeyUse, Spec};
@@ -25,17 +25,7 @@ fn beat(
     request: &Request<'_>,
     spend: &Spend<'_>,
 ) -> Result<(i64, bool), CommandError> {
-    commit.settle(speaker.id)?;
-    let env = commit.env;
-    let (revived, beaten) = commit.board().heartbeat(&env, speaker, request)?;
-    let slot = beaten.slot;
-    commit.check_spend(slot, spend)?;
-    if let Some(revived) = revived {
-        commit.apply(revived)?;
-    }
-    commit.spend(slot, spend)?;
-    commit.apply(beaten)?;
-    commit.keep_session(slot);
+    let slot = commit.keep(speaker, request, spend)?.slot;
     Ok(commit.board().hold_on(slot).unwrap_or_default())
 }
 
@@ -112,8 +102,7 @@ impl Command for MHeartbeat {
         let all = targets.is_all();
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
-            commit.check_worker_name(worker)?;
-            let targets = targets.paired(given, worker, commit);
+            let targets = targets.paired(given, worker, commit)?;
             let mut answers = Vec::with_capacity(targets.len());
             for (id, token) in &targets {
                 let speaker = Speaker { worker, id, token: *token };

@@ -70,15 +70,21 @@ impl<'a> Targets<'a> {
     }
 
     /// Each job with its token; for ALL the jobs that the worker holds, with the tokens of their
-    /// claims.
-    pub fn paired(self, tokens: Option<Vec<u64>>, worker: &[u8], commit: &mut Commit<'_>) -> Vec<Target<'a>> {
+    /// claims. Refuses a worker that the board does not take.
+    pub fn paired(
+        self,
+        tokens: Option<Vec<u64>>,
+        worker: &[u8],
+        commit: &mut Commit<'_>,
+    ) -> Result<Vec<Target<'a>>, CommandError> {
+        let board = &*commit.board();
+        board.check_speaker(worker)?;
         let Targets::Ids(ids) = self else {
-            let board = &*commit.board();
             let held = board.held(worker, 0).filter_map(|slot| board.record_of(slot));
-            return held.map(|record| (Cow::Owned(record.id().to_vec()), record.token())).collect();
+            return Ok(held.map(|record| (Cow::Owned(record.id().to_vec()), record.token())).collect());
         };
         let mut tokens = tokens.unwrap_or_default().into_iter();
-        ids.into_iter().map(|id| (Cow::Borrowed(id), tokens.next())).collect()
+        Ok(ids.into_iter().map(|id| (Cow::Borrowed(id), tokens.next())).collect())
     }
 }
 
@@ -95,8 +101,7 @@ pub fn end_each(
     targets.check(worker, &tokens)?;
     let all = targets.is_all();
     end(call, next, |commit| {
-        commit.check_worker_name(worker)?;
-        let targets = targets.paired(tokens, worker, commit);
+        let targets = targets.paired(tokens, worker, commit)?;
         shared::check(targets.len(), if all { "ALL" } else { "n" }, shared)?;
         commit.board().bound_looks();
         let mut answers = Vec::with_capacity(targets.len());

@@ -1,6 +1,6 @@
 //! `JOB.PAUSE` and `JOB.RESUME`: an operator stops claims for a while.
 
-use board::{PauseRequest, LONGEST};
+use board::{PauseRequest, Protocol, Subject, LONGEST};
 
 use super::{reference, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Args, Keyword};
@@ -60,18 +60,14 @@ impl Command for Pause {
         }
         check_place(&request)?;
         Commit::run(call.ctx, &call.key(), |commit| {
-            let env = commit.env;
-            if let Some(queue) = request.queue {
-                commit.board().check_queue(queue)?;
-                commit.board().check_new_group(queue, request.group)?;
-            }
-            if let Some(paused) = commit.board().pause(&env, &request)? {
-                commit.apply(paused)?;
-            }
-            match commit.board().reclaim(&env, RELEASES) {
-                Some(reclaimed) => commit.apply(reclaimed),
-                None => Ok(()),
-            }
+            commit.perform(Subject::Timeless, |board, env| {
+                if let Some(queue) = request.queue {
+                    board.check_queue(queue)?;
+                    board.check_new_group(queue, request.group)?;
+                }
+                board.pause(env, &request)
+            })?;
+            commit.perform(Subject::Timeless, |board, env| Ok(board.reclaim(env, RELEASES)))
         })?;
         call.ctx.reply().ok();
         Ok(())
@@ -91,9 +87,8 @@ impl Command for Resume {
             }
         }
         check_place(&request)?;
-        Commit::run(call.ctx, &call.key(), |commit| match commit.board().resume(&request)? {
-            Some(resumed) => commit.apply(resumed),
-            None => Ok(()),
+        Commit::run(call.ctx, &call.key(), |commit| {
+            commit.perform(Subject::Timeless, |board, _| board.resume(&request))
         })?;
         call.ctx.reply().ok();
         Ok(())

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use board::{Growth, Lack, Post as Request, PostAnswer, Refusal};
+use board::{Growth, Lack, Post as Request, PostAnswer, Protocol, Refusal, Subject};
 
 use crate::commands::call::Call;
 use crate::replies::errors::{CommandError, Done};
@@ -42,27 +42,9 @@ pub struct SeveralJobs<'a> {
     pub ids: Vec<&'a [u8]>,
 }
 
-/// Settles the time of the key's holder and of the parent: either may have ended by now.
-fn settle_others(commit: &mut Commit<'_>, request: &Request<'_>) -> Result<(), CommandError> {
-    let now = commit.env.now;
-    let holder = request.unique.as_ref().and_then(|key| commit.board().holder_of(key.key, now));
-    let holder = holder.map(|(id, _)| id.borrowed().text(<[u8]>::to_vec));
-    holder.as_deref().map_or(Ok(()), |id| commit.settle(id))?;
-    request.parent.map_or(Ok(()), |id| commit.settle(id))
-}
-
-impl OneJob<'_> {
-    fn settle(&self, commit: &mut Commit<'_>) -> Done {
-        if let Some(id) = self.request.id {
-            commit.settle(id)?;
-        }
-        settle_others(commit, self.request)
-    }
-}
-
 impl Jobs for OneJob<'_> {
     fn post(&self, commit: &mut Commit<'_>, ids: &mut impl Ids) -> Done {
-        self.settle(commit)?;
+        commit.settle(Subject::Post(self.request, &[]))?;
         let env = commit.env;
         match &commit.board().post(&env, self.request, 0) {
             Err(refusal) => return Err(refusal.clone().into()),
@@ -77,7 +59,7 @@ impl Jobs for OneJob<'_> {
     }
 
     fn growth(&self, commit: &mut Commit<'_>) -> Result<(Growth, Growth), CommandError> {
-        self.settle(commit)?;
+        commit.settle(Subject::Post(self.request, &[]))?;
         let env = commit.env;
         let board = commit.board();
         let answer = board.post_unbounded(&env, self.request, 0)?;
@@ -93,13 +75,6 @@ impl Jobs for OneJob<'_> {
 }
 
 impl<'a> SeveralJobs<'a> {
-    fn settle(&self, commit: &mut Commit<'_>) -> Done {
-        for id in &self.ids {
-            commit.settle(id)?;
-        }
-        settle_others(commit, &self.request)
-    }
-
     fn requests(&self) -> impl Iterator<Item = (u64, Request<'a>)> + '_ {
         self.payloads.iter().enumerate().map(|(at, payload)| {
             let request = Request { id: self.ids.get(at).copied(), payload, ..self.request.clone() };
@@ -110,7 +85,7 @@ impl<'a> SeveralJobs<'a> {
 
 impl Jobs for SeveralJobs<'_> {
     fn post(&self, commit: &mut Commit<'_>, reply: &mut impl Ids) -> Done {
-        self.settle(commit)?;
+        commit.settle(Subject::Post(&self.request, &self.ids))?;
         commit.board().bound_looks();
         let SeveralJobs { payloads, ids, .. } = self;
         let (env, n) = (commit.env, payloads.len());
@@ -147,7 +122,7 @@ impl Jobs for SeveralJobs<'_> {
     }
 
     fn growth(&self, commit: &mut Commit<'_>) -> Result<(Growth, Growth), CommandError> {
-        self.settle(commit)?;
+        commit.settle(Subject::Post(&self.request, &self.ids))?;
         let env = commit.env;
         let board = commit.board();
         board.bound_looks();

@@ -1,8 +1,8 @@
 //! `JOB.SCHEDULE`: recurring jobs.
 
 use board::{
-    is_schedule_id, Backlog, Board, Options, Overlap, Post, Schedule, SetSchedule, When, BACKLOG_MOST,
-    LONGEST, NEVER, SCHEDULE_ID_LONGEST,
+    is_schedule_id, Backlog, Board, Options, Overlap, Post, Protocol, Schedule, SetSchedule, Subject, When,
+    BACKLOG_MOST, LONGEST, NEVER, SCHEDULE_ID_LONGEST,
 };
 
 use super::gate::GateOptions;
@@ -251,11 +251,7 @@ impl Command for Set {
         let mut set = SetSchedule { id, child, ..SetSchedule::default() };
         options(&mut call.args, &mut set)?;
         Commit::run(call.ctx, &call.key(), |commit| {
-            commit.settle_schedule(id)?;
-            set.child.parent.map_or(Ok(()), |parent| commit.settle(parent))?;
-            let env = commit.env;
-            let effect = commit.board().set_schedule(&env, &set)?;
-            commit.apply(effect)
+            commit.perform(Subject::SetSchedule(&set), |board, env| board.set_schedule(env, &set).map(Some))
         })?;
         call.ctx.reply().ok();
         Ok(())
@@ -306,9 +302,7 @@ impl Command for Del {
     fn run(call: &mut Call<'_>) -> Done {
         let id = id(&mut call.args)?;
         Commit::run(call.ctx, &call.key(), |commit| {
-            commit.settle_schedule(id)?;
-            let effect = commit.board().delete_schedule(id)?;
-            commit.apply(effect)
+            commit.perform(Subject::Schedule(id), |board, _| board.delete_schedule(id).map(Some))
         })?;
         call.ctx.reply().ok();
         Ok(())
@@ -318,12 +312,7 @@ impl Command for Del {
 fn pause(call: &mut Call<'_>, paused: bool) -> Done {
     let id = id(&mut call.args)?;
     Commit::run(call.ctx, &call.key(), |commit| {
-        commit.settle_schedule(id)?;
-        let env = commit.env;
-        match commit.board().pause_schedule(&env, id, paused)? {
-            Some(effect) => commit.apply(effect),
-            None => Ok(()),
-        }
+        commit.perform(Subject::Schedule(id), |board, env| board.pause_schedule(env, id, paused))
     })?;
     call.ctx.reply().ok();
     Ok(())
@@ -352,9 +341,7 @@ impl Command for Run {
         let id = id(&mut call.args)?;
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
-            commit.settle_schedule(id)?;
-            let env = commit.env;
-            match commit.board().run_schedule(&env, id)? {
+            match commit.decide(Subject::Schedule(id), |board, env| board.run_schedule(env, id))? {
                 Some(fired) => {
                     reply.bytes(&fired.child());
                     commit.apply(fired)

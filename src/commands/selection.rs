@@ -3,7 +3,7 @@
 //! A selection by id (`n id…`) is all or nothing. A selection by filter takes one slice after the
 //! other: `WHERE filter… [COUNT n] [CURSOR c] [DRYRUN]`, with the filters of `JOB.LIST`.
 
-use board::{Board, Filters, Operation, Refusal, Selection, SelectionCursor};
+use board::{Board, Filters, Operation, Protocol, Refusal, Selection, SelectionCursor, Subject};
 
 use super::list::filter;
 use crate::commands::args::{flag, once, Args, Keyword};
@@ -101,7 +101,6 @@ impl Where<'_> {
         deed: Operation<'_>,
         bytes: usize,
     ) -> Result<Slice, CommandError> {
-        commit.settle_due()?;
         let selection = Selection {
             deed,
             filters: self.filters.clone(),
@@ -110,8 +109,7 @@ impl Where<'_> {
             bytes,
             dry: self.dry,
         };
-        let env = commit.env;
-        let chosen = commit.board().select(&env, &selection);
+        let chosen = commit.decide(Subject::Anything, |board, env| Ok(board.select(env, &selection)))?;
         let id = |slot: &u32| commit.board().record_of(*slot).map(|record| record.id().to_vec());
         let held = chosen.held.iter().filter_map(id).collect();
         Ok(Slice { slots: chosen.slots, held, next: chosen.next })
@@ -157,16 +155,11 @@ pub fn resolve<R>(
     ids: &[&[u8]],
     mut check: impl FnMut(&mut Commit<'_>, u32) -> Result<R, Refusal>,
 ) -> Result<Vec<Option<u32>>, CommandError> {
-    for id in ids {
-        commit.settle(id)?;
-    }
-    let mut slots: Vec<Option<u32>> = Vec::with_capacity(ids.len());
-    for id in ids {
-        let slot = commit.board().find(id);
+    let slots = commit.find_all(ids)?;
+    for (id, slot) in ids.iter().zip(&slots) {
         if let Some(slot) = slot {
-            check(commit, slot).map_err(|refusal| refusal.of(id))?;
+            check(commit, *slot).map_err(|refusal| refusal.of(id))?;
         }
-        slots.push(slot);
     }
     Ok(slots)
 }

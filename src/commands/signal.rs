@@ -1,6 +1,6 @@
 //! `JOB.SIGNAL`: tells jobs what they wait for.
 
-use board::{Operation, Signal as Request, SignalAnswer};
+use board::{Operation, Protocol, Signal as Request, SignalAnswer};
 use smallvec::SmallVec;
 
 use super::selection::{distinct, named, Named, BYTES};
@@ -48,10 +48,7 @@ impl Command for Signal {
                 }
                 Named::Ids(ids) => ids,
             };
-            for id in ids {
-                commit.settle(id)?;
-            }
-            let slots: Vec<Option<u32>> = ids.iter().map(|id| commit.board().find(id)).collect();
+            let slots = commit.find_all(ids)?;
             // All or none of several: each is decided before the first changes.
             if slots.len() > 1 {
                 for slot in distinct(&slots) {

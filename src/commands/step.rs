@@ -1,6 +1,6 @@
 //! `JOB.STEP`: a worker stores what a step of its work came to.
 
-use board::{Spend, Step as Request, LONGEST};
+use board::{Protocol, Spend, Step as Request, LONGEST};
 
 use super::{reference, spend, Command, KeyUse, Spec};
 use crate::commands::args::{flag, once, Keyword};
@@ -33,27 +33,12 @@ impl Command for Step {
         }
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
-            commit.settle(speaker.id)?;
-            let env = commit.env;
-            let answer = commit.board().step(&env, &speaker, &request)?;
-            commit.check_spend(answer.slot, &spend)?;
-            if let Some(revived) = answer.revived {
-                commit.apply(revived)?;
-            }
-            commit.spend(answer.slot, &spend)?;
-            let stored = answer.stepped.is_some();
-            if let Some(stepped) = answer.stepped {
-                commit.apply(stepped)?;
-            }
-            if let Some(beaten) = answer.beaten {
-                commit.apply(beaten)?;
-            }
-            commit.keep_session(answer.slot);
+            let kept = commit.keep(&speaker, &request, &spend)?;
             let board = commit.board();
-            let (deadline, cancel) = board.hold_on(answer.slot).unwrap_or_default();
-            let other = match stored {
-                true => None,
-                false => board.step_value(answer.slot, name).filter(|other| *other != value),
+            let (deadline, cancel) = board.hold_on(kept.slot).unwrap_or_default();
+            let other = match kept.stepped {
+                Some(_) => None,
+                None => board.step_value(kept.slot, name).filter(|other| *other != value),
             };
             reply.map(2 + usize::from(other.is_some()));
             reply.text("deadline");

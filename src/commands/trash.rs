@@ -1,6 +1,6 @@
 //! `JOB.TRASH` and `JOB.MTRASH`: a worker puts jobs aside that nobody should attempt again.
 
-use board::{Report, Spend, Trash as Request};
+use board::{Protocol, Report, Spend, Trash as Request};
 
 use super::claim::ClaimRequest;
 use super::many::{end_each, targets, tokens};

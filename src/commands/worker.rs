@@ -1,6 +1,6 @@
 //! `JOB.WORKER` and its subcommands: registrations of workers.
 
-use board::{Board, Register as Request, Registration, LONGEST, NEVER};
+use board::{Board, Protocol, Register as Request, Registration, Subject, LONGEST, NEVER};
 
 use super::claim::NO_CONNECTION;
 use super::pages::{self, Paging};
@@ -78,14 +78,16 @@ impl Command for Register {
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
             // A registration that has lapsed by now begins again.
-            commit.settle_due()?;
-            // A worker renews its registration again and again, and must not lose it for lack of
-            // memory.
-            if commit.ctx.is_full() && !commit.board().is_renewal(&request) {
-                return Err(CommandError::Full);
-            }
-            let env = commit.env;
-            let registered = commit.board().register(&env, &request)?;
+            let full = commit.ctx.is_full();
+            let registered = commit.decide(Subject::Anything, |board, env| {
+                // A worker renews its registration again and again, and must not lose it for lack of
+                // memory.
+                match full && !board.is_renewal(&request) {
+                    true => Ok(None),
+                    false => board.register(env, &request).map(Some),
+                }
+            })?;
+            let registered = registered.ok_or(CommandError::Full)?;
             let until = registered.until;
             commit.apply(registered)?;
             if request.anew {
@@ -111,34 +113,26 @@ impl Command for Deregister {
         let worker = call.args.worker()?;
         let reply = call.ctx.reply();
         Commit::run(call.ctx, &call.key(), |commit| {
-            commit.settle_due()?;
-            let deregistered = commit.board().deregister(worker);
-            reply.int(deregistered.is_some().into());
-            let Some(deregistered) = deregistered else { return Ok(()) };
-            commit.apply(deregistered)?;
-            end_some(commit)
+            let known = commit.perform(Subject::Anything, |board, _| Ok(board.deregister(worker)))?;
+            if known {
+                end_some(commit)?;
+            }
+            reply.int(known.into());
+            Ok(())
         })
     }
 }
 
 /// Ends up to [`ENDS`] claims of workers that have deregistered or started anew; the timer ends the rest.
 fn end_some(commit: &mut Commit<'_>) -> Done {
-    let env = commit.env;
-    match commit.board().departs(&env, ENDS) {
-        Some(departed) => commit.apply(departed),
-        None => Ok(()),
-    }
+    commit.perform(Subject::Timeless, |board, env| Ok(board.departs(env, ENDS))).map(drop)
 }
 
 /// Makes a worker quiet, or ends that.
 fn set_quiet(call: &mut Call<'_>, quiet: bool) -> Done {
     let worker = call.args.worker()?;
     Commit::run(call.ctx, &call.key(), |commit| {
-        commit.settle_due()?;
-        match commit.board().quiet(worker, quiet)? {
-            Some(quieted) => commit.apply(quieted),
-            None => Ok(()),
-        }
+        commit.perform(Subject::Anything, |board, _| board.quiet(worker, quiet))
     })?;
     call.ctx.reply().ok();
     Ok(())

@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use board::{Board, Refusal};
+use board::{Board, Protocol, Refusal};
 
 use crate::redis::cell::MainCell;
 use crate::redis::ctx::Ctx;
@@ -272,8 +272,7 @@ fn end_batches(ctx: Ctx) {
         let Some(place) = with(|waiters| waiters.end_batch(number)) else { continue };
         if ctx.is_primary() && ctx.may_write() {
             on_board(ctx, &place, |commit| {
-                commit.settle_due()?;
-                commit.serve()?;
+                commit.serve_first()?;
                 choose(commit, number).map(drop)
             });
         }

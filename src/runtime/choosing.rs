@@ -110,9 +110,7 @@ pub(super) fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, Comma
                 latency::with(|seen| seen.pickup.add(waited));
             }
             commit.apply(claimed)?;
-            if let Some(connection) = waiter.wait.session {
-                commit.bind_session(slot, connection)?;
-            }
+            commit.carry(slot, waiter.wait.session)?;
             slots.push(slot);
             if count > 1 && !room.take(commit.board(), &slots) {
                 break;

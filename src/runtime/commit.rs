@@ -2,7 +2,7 @@
 //! effects are applied and collected. At the end they are replicated once if anybody listens,
 //! waiting clients are served, and the timer gets its hint.
 
-use board::{Answer, Apply, Batch, Board, Bound, Env, Refusal, Speaker, Spend, Spends, WorkerVerb};
+use board::{Apply, Batch, Board, Bound, Env, Protocol, Refusal, SETTLES};
 
 use crate::config::config;
 use crate::redis::cell::MainCell;
@@ -53,9 +53,6 @@ const KEPT: usize = 1 << 16;
 fn is_read(unheard: bool) -> bool {
     !unheard || cfg!(debug_assertions)
 }
-
-/// The most overdue things that a claim does before it chooses.
-const CLAIM_SETTLES: u32 = 64;
 
 impl<'k> Commit<'k> {
     /// Works on the board under a key, for a command; an absent board is like an empty one, and is
@@ -144,68 +141,18 @@ impl<'k> Commit<'k> {
         Err(Refusal::Broken.into())
     }
 
-    /// Does what time should have done to a worker's job by now, and then the worker's verb, before
-    /// that what the worker says of its claim. Returns the effect, unless the verb is a repetition.
-    pub fn work<'a, V: WorkerVerb<'a>>(
-        &mut self,
-        speaker: &Speaker<'_>,
-        verb: &V,
-        spend: &Spend<'_>,
-    ) -> Result<Answer<'a, V::Effect>, CommandError> {
-        self.settle(speaker.id)?;
-        let env = self.env;
-        let answer = self.board().work(&env, speaker, verb)?;
-        if !spend.is_silent() && !matches!(answer, Answer::Again(_)) {
-            let slot = self.board().find(speaker.id);
-            slot.map_or(Ok(()), |slot| self.spend(slot, spend))?;
-        }
-        match &answer {
-            Answer::Do(effect) => self.apply(effect)?,
-            Answer::Cancel(effect) => self.apply(effect)?,
-            Answer::Again(_) => {}
-        }
-        Ok(answer)
-    }
-
-    /// Refuses what a worker says of its claim as [`Commit::spend`] would.
-    pub fn check_spend(&mut self, slot: u32, spend: &Spend<'_>) -> Result<(), CommandError> {
-        let env = self.env;
-        self.board().spend(&env, slot, spend)?;
-        Ok(())
-    }
-
-    /// Does what a worker says of its claim. A refusal changes nothing.
-    pub fn spend(&mut self, slot: u32, spend: &Spend<'_>) -> Result<(), CommandError> {
-        if spend.is_silent() {
+    /// A client has claimed a job, or has got one that it holds: its claim is bound to the connection
+    /// that carries its session claims, if it names one.
+    pub fn carry(&mut self, slot: u32, session: Option<u64>) -> Result<(), CommandError> {
+        let Some(connection) = session else {
+            self.kept(slot);
             return Ok(());
-        }
-        let env = self.env;
-        let Spends { spent, paused } = self.board().spend(&env, slot, spend)?;
-        spent.map_or(Ok(()), |spent| self.apply(spent))?;
-        paused.map_or(Ok(()), |paused| self.apply(paused))
-    }
-
-    /// Refuses `*` as a worker's name on a board that is not ownerless.
-    pub fn check_worker_name(&mut self, worker: &[u8]) -> Result<(), CommandError> {
-        Ok(self.board().check_speaker(worker)?)
-    }
-
-    /// Binds the claim of a job to a connection.
-    pub fn bind_session(&mut self, slot: u32, connection: u64) -> Result<(), CommandError> {
+        };
         if !self.board().is_session(slot) {
             self.apply(Bound { slot })?;
         }
         self.carry_session(slot, connection);
         Ok(())
-    }
-
-    /// The client of this call carries the claim of a job from now on, if it is a session claim.
-    pub fn keep_session(&mut self, slot: u32) {
-        if self.board().is_session(slot) {
-            if let Some(connection) = self.ctx.connection() {
-                self.carry_session(slot, connection);
-            }
-        }
     }
 
     /// A connection carries the registration of a worker from now on, if it is for a session.
@@ -220,38 +167,15 @@ impl<'k> Commit<'k> {
         connections::note(connection, self.ctx.db(), self.key.bytes());
     }
 
-    /// Does what time should have done to the job with this id by now, so that a verb that names it
-    /// sees its true state.
-    pub fn settle(&mut self, id: &[u8]) -> Result<(), CommandError> {
-        if self.board().wake() > self.env.now {
-            return Ok(());
+    /// Does what is due, and serves waiting clients with what this commit has made ready so far: they
+    /// come before the client that takes a job next. In a transaction they are served after it.
+    pub fn serve_first(&mut self) -> Result<(), CommandError> {
+        self.settle_due()?;
+        self.hand_out();
+        match self.board().broken() {
+            true => Err(Refusal::Broken.into()),
+            false => Ok(()),
         }
-        // The last job that it waits for may have ended, its wait be over, and it have expired, all at
-        // once: at most three things.
-        for _ in 0..3 {
-            let env = self.env;
-            let board = self.board();
-            let Some(effect) = board.find(id).and_then(|slot| board.overdue(slot, &env)) else { break };
-            self.apply(effect)?;
-        }
-        Ok(())
-    }
-
-    /// Does what time should have done to the schedule with this id by now, up to the bound of a
-    /// claim.
-    pub fn settle_schedule(&mut self, id: &[u8]) -> Result<(), CommandError> {
-        for _ in 0..CLAIM_SETTLES {
-            let env = self.env;
-            let Some(effect) = self.board().overdue_schedule(&env, id) else { break };
-            self.apply(effect)?;
-        }
-        Ok(())
-    }
-
-    /// Does what time should have done by now, up to the bound of a claim.
-    pub fn settle_due(&mut self) -> Result<(), CommandError> {
-        self.settle_some(CLAIM_SETTLES)?;
-        Ok(())
     }
 
     /// Does up to `n` things that time should have done by now. Returns false when there were none.
@@ -277,20 +201,10 @@ impl<'k> Commit<'k> {
             return;
         }
         let env = self.env;
-        let resolved = self.board().to_resolve(&env, CLAIM_SETTLES);
+        let resolved = self.board().to_resolve(&env, SETTLES);
         // A refusal means that the board broke: nothing more is done on it.
         if resolved.is_some_and(|resolved| self.apply(resolved).is_ok()) {
             self.board().reckon(&env);
-        }
-    }
-
-    /// Serves waiting clients with what this commit has made ready so far: they come before a
-    /// client that takes a job next. In a transaction they are served after it.
-    pub fn serve(&mut self) -> Result<(), CommandError> {
-        self.hand_out();
-        match self.board().broken() {
-            true => Err(Refusal::Broken.into()),
-            false => Ok(()),
         }
     }
 
@@ -345,6 +259,40 @@ impl<'k> Commit<'k> {
         drop(open);
         if let Some(outgoing) = outgoing {
             outgoing.send(ctx, key);
+        }
+    }
+}
+
+impl Protocol for Commit<'_> {
+    type Error = CommandError;
+
+    fn board(&mut self) -> &mut Board {
+        Commit::board(self)
+    }
+
+    fn now(&self) -> i64 {
+        self.env.now
+    }
+
+    fn look<R>(&mut self, look: impl FnOnce(&Board, &Env<'_>) -> R) -> R {
+        let env = self.env;
+        look(self.board(), &env)
+    }
+
+    fn apply(&mut self, effect: impl Apply) -> Result<(), CommandError> {
+        Commit::apply(self, effect)
+    }
+
+    fn settle_due(&mut self) -> Result<(), CommandError> {
+        self.settle_some(SETTLES).map(drop)
+    }
+
+    /// The client of this call carries the claim from now on, if it is a session claim.
+    fn kept(&mut self, slot: u32) {
+        if self.board().is_session(slot) {
+            if let Some(connection) = self.ctx.connection() {
+                self.carry_session(slot, connection);
+            }
         }
     }
 }

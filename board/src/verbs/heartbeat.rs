@@ -10,6 +10,7 @@ use crate::places::happened::Happened;
 use crate::settings::Setting;
 use crate::verbs::holder::{Speaker, Standing};
 use crate::verbs::output::Chunk;
+use crate::verbs::protocol::{KeepVerb, Kept};
 
 /// A worker's sign of life.
 #[derive(Debug, Clone, Default)]
@@ -236,6 +237,28 @@ impl Revived {
     }
 }
 
+impl<'a> KeepVerb<'a> for Heartbeat<'a> {
+    /// A late one takes the job back. O(log n).
+    fn decide(&self, board: &Board, env: &Env<'_>, speaker: &Speaker<'_>) -> Result<Kept<'a>, Refusal> {
+        let (slot, late) = match board.standing(env, speaker, None)? {
+            Standing::Holds { slot, .. } => (slot, false),
+            Standing::Late { slot, .. } => {
+                board.check_concurrency(slot, false, env.now)?;
+                (slot, true)
+            }
+            Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
+        };
+        if let Some(report) = &self.report {
+            board.check_meta(slot, &report.meta)?;
+        }
+        let output = board.to_write(slot, self.output)?;
+        let lease = self.lease.or_else(|| board.lease_of(slot)).ok_or(Refusal::NoJob)?;
+        let beaten = Beaten { slot, lease, report: self.report.clone(), output };
+        let revived = late.then(|| board.revive(env, slot));
+        Ok(Kept { slot, revived, stepped: None, beaten: Some(beaten) })
+    }
+}
+
 impl Board {
     /// Moves the end of a lease.
     pub(super) fn extend(
@@ -287,30 +310,6 @@ impl Board {
         self.places.leases.insert(key, slot, |s| store.lease_key(s));
         self.wake_at(key.0);
         Ok(done)
-    }
-
-    /// Decides a heartbeat: the first effect of a late one takes the job back. O(log n).
-    pub fn heartbeat<'a>(
-        &self,
-        env: &Env<'_>,
-        speaker: &Speaker<'_>,
-        beat: &Heartbeat<'a>,
-    ) -> Result<(Option<Revived>, Beaten<'a>), Refusal> {
-        let (slot, late) = match self.standing(env, speaker, None)? {
-            Standing::Holds { slot, .. } => (slot, false),
-            Standing::Late { slot, .. } => {
-                self.check_concurrency(slot, false, env.now)?;
-                (slot, true)
-            }
-            Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
-        };
-        if let Some(report) = &beat.report {
-            self.check_meta(slot, &report.meta)?;
-        }
-        let output = self.to_write(slot, beat.output)?;
-        let lease = beat.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?;
-        let beaten = Beaten { slot, lease, report: beat.report.clone(), output };
-        Ok((late.then(|| self.revive(env, slot)), beaten))
     }
 
     /// A late worker gets its job back.

@@ -1,4 +1,6 @@
-//! The verbs, one file each: request, decision, effect, application.
+//! The verbs, one file each: request, decision, effect, application. `protocol` runs them: it has what
+//! time does before a decision, and the order of the effects. `holder` has the check with which all
+//! verbs of a worker begin.
 //!
 //! Uses `dispatch`, `events`, `job`, `places`, `quotas`, `reading`, `relations`, `schedules`,
 //! `statistics`, `structures` and `workers`.
@@ -28,6 +30,7 @@ mod output;
 mod pause;
 mod post;
 mod posted;
+mod protocol;
 mod register;
 mod release;
 mod requeue;
@@ -67,6 +70,7 @@ pub use output::Chunk;
 pub use pause::{Lifted, PauseRequest, Paused, Reclaimed, Resumed};
 pub use post::{pair, Exists, OnConflict, Post, PostAnswer, TakeKey};
 pub use posted::{KeyTaken, More, Posted};
+pub use protocol::{KeepVerb, Kept, Protocol, Subject, SETTLES};
 pub use register::{Departed, Deregistered, Quieted, Register, Registered};
 pub use release::Released;
 pub use requeue::{Requeue, Requeued, To};
@@ -75,6 +79,6 @@ pub use schedule::{is_schedule_id, ScheduleDeleted, ScheduleMoved, ScheduleSet, 
 pub use session::{Bound, Disconnected};
 pub use signal::{Signal, SignalAnswer, Signalled};
 pub use spend::{Spend, Spends, Spent};
-pub use step::{Step, StepAnswer, Stepped};
+pub use step::{Step, Stepped};
 pub use trash::{Trash, Trashed};
 pub use update::{Update, Updated, UpdatedAll};

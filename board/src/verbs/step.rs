@@ -6,9 +6,10 @@ use crate::env::Env;
 use crate::error::Refusal;
 use crate::job::NEVER;
 use crate::settings::Setting;
-use crate::verbs::heartbeat::{Beaten, Revived};
+use crate::verbs::heartbeat::Beaten;
 use crate::verbs::holder::{Speaker, Standing};
 use crate::verbs::output::Chunk;
+use crate::verbs::protocol::{KeepVerb, Kept};
 
 /// What a step came to.
 #[derive(Debug, Clone, Default)]
@@ -23,19 +24,6 @@ pub struct Step<'a> {
     pub replace: bool,
     /// Output with the step.
     pub output: Option<Chunk<'a>>,
-}
-
-/// What follows from a step, to be applied in this order.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepAnswer<'a> {
-    /// The job.
-    pub slot: u32,
-    /// A late worker holds its job again.
-    pub revived: Option<Revived>,
-    /// The value is stored, and the lease is extended if the worker holds the job.
-    pub stepped: Option<Stepped<'a>>,
-    /// A value is there already: the lease is extended.
-    pub beaten: Option<Beaten<'a>>,
 }
 
 written! {
@@ -81,42 +69,38 @@ impl Stepped<'_> {
     }
 }
 
-impl Board {
-    /// Decides a step. The first value wins, whoever sends the next; a late worker's step is stored
-    /// also when it does not get its job back, since what it did must not be done again.
-    /// O(log n).
-    pub fn step<'a>(
-        &self,
-        env: &Env<'_>,
-        speaker: &Speaker<'_>,
-        step: &Step<'a>,
-    ) -> Result<StepAnswer<'a>, Refusal> {
-        let (slot, late) = match self.standing(env, speaker, None)? {
+impl<'a> KeepVerb<'a> for Step<'a> {
+    /// The first value wins, whoever sends the next; a late worker's step is stored also when it does
+    /// not get its job back, since what it did must not be done again. O(log n).
+    fn decide(&self, board: &Board, env: &Env<'_>, speaker: &Speaker<'_>) -> Result<Kept<'a>, Refusal> {
+        let (slot, late) = match board.standing(env, speaker, None)? {
             Standing::Holds { slot, .. } => (slot, false),
             Standing::Late { slot, .. } => (slot, true),
             Standing::Again(state) => return Err(Refusal::NotClaimed(state)),
         };
-        let holds = !late || self.check_concurrency(slot, false, env.now).is_ok();
-        let old = self.step_value(slot, step.name).map(<[u8]>::len);
-        let stores = step.replace || old.is_none();
+        let holds = !late || board.check_concurrency(slot, false, env.now).is_ok();
+        let old = board.step_value(slot, self.name).map(<[u8]>::len);
+        let stores = self.replace || old.is_none();
         if stores {
-            let new = old.map_or(step.name.len(), |_| 0) + step.value.len();
-            self.check_memo(slot, old, new)?;
+            let new = old.map_or(self.name.len(), |_| 0) + self.value.len();
+            board.check_memo(slot, old, new)?;
         }
-        let output = self.to_write(slot, step.output)?;
+        let output = board.to_write(slot, self.output)?;
         let lease = match holds {
-            true => step.lease.or_else(|| self.lease_of(slot)).ok_or(Refusal::NoJob)?,
+            true => self.lease.or_else(|| board.lease_of(slot)).ok_or(Refusal::NoJob)?,
             false => 0,
         };
-        let Step { name, value, .. } = *step;
-        Ok(StepAnswer {
+        let Step { name, value, .. } = *self;
+        Ok(Kept {
             slot,
-            revived: (late && holds).then(|| self.revive(env, slot)),
+            revived: (late && holds).then(|| board.revive(env, slot)),
             stepped: stores.then_some(Stepped { slot, name, value, lease, output }),
             beaten: (holds && !stores).then(|| Beaten::of(slot, lease).writing(output)),
         })
     }
+}
 
+impl Board {
     /// What a step of a job came to. O(log n).
     pub fn step_value(&self, slot: u32, name: &[u8]) -> Option<&[u8]> {
         Some(&self.extras(slot)?.remembered.steps.get(name)?.value)

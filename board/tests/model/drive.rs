@@ -11,7 +11,8 @@ use crate::naive::{Bytes, Job, Model};
 use crate::room::Taken;
 use crate::schedules;
 use crate::selections;
-use crate::world::World;
+use crate::world::work::Waited;
+use crate::world::{Done, World};
 
 pub const QUEUES: [&[u8]; 5] = [b"default", b"mail", b"q\0\xff", b"slow", b"nobody posts here"];
 pub const NAMES: [&[u8]; 4] = [b"", b"resize", b"\xf0%s", b"unused"];
@@ -224,6 +225,17 @@ impl Pair {
         Ok(())
     }
 
+    /// Settles in the model a job that may wait for others now. The protocol has done so on the board:
+    /// one of these may have ended without success.
+    fn settle_again(&mut self, id: &[u8]) {
+        for _ in 0..3 {
+            if self.model.at(id).is_some_and(|at| self.model.overdue(&self.model.jobs[at])) {
+                let board = &self.world.board;
+                self.model.settle_once(id, &|id| board.record_of(board.find(id)?)?.due());
+            }
+        }
+    }
+
     fn named(&mut self, target: &Target) -> Result<Bytes, String> {
         let id = self.pick(target);
         self.settle(&id)?;
@@ -334,7 +346,11 @@ impl Pair {
                 let step = step.filter(|_| !gate.names.is_empty());
                 let request = Await { gate, children: *children, step, payload };
                 let wait = (Speaker { worker: &worker, id: &id, token }, request);
-                same("await", self.world.await_signals(&wait), self.model.await_signals(&wait))
+                let (got, want) = (self.world.await_signals(&wait), self.model.await_signals(&wait));
+                if want == Ok(Waited::State(State::Blocked)) {
+                    self.settle_again(&id);
+                }
+                same("await", got, want)
             }
             Command::Signal { id, name, value, sender } => {
                 let id = self.named(id)?;
@@ -395,7 +411,11 @@ impl Pair {
                         costs: self.costs(&price.1),
                     },
                 );
-                same("advance", self.world.work(&advance), self.model.advance(&advance))
+                let (got, want) = (self.world.work(&advance), self.model.advance(&advance));
+                if want == Ok(Done::Did) {
+                    self.settle_again(&id);
+                }
+                same("advance", got, want)
             }
             Command::Fail { who, id, token, kind, message, retry, payload, retain, extra } => {
                 let (worker, id, token) = self.spoken(who, id, token)?;
@@ -479,7 +499,9 @@ impl Pair {
                     Change::RemoveChildren => Depend::RemoveChildren,
                     Change::Clear => Depend::Clear,
                 };
-                same("depend", self.world.depend(&id, &depend), self.model.depend(&id, &depend))
+                let (got, want) = (self.world.depend(&id, &depend), self.model.depend(&id, &depend));
+                self.settle_again(&id);
+                same("depend", got, want)
             }
             Command::Label { id, tag, untag, track } => {
                 let id = self.named(id)?;

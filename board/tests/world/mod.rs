@@ -117,14 +117,15 @@ impl World {
     }
 
     /// Applies one effect as part of the command that runs.
-    pub fn act<'e>(&mut self, effect: impl Into<Effect<'e>>) {
-        let effect = effect.into();
+    pub fn act(&mut self, effect: impl Apply) {
         if !self.open {
             self.batch.begin(self.board.revision(), self.now);
             self.open = true;
         }
         self.batch.push(&effect);
-        self.tags.insert(effect.tag());
+        let mut bytes = Vec::new();
+        effect.encode(&mut bytes);
+        self.tags.insert(bytes[0]);
         assert_eq!(self.board.apply(&effect, self.now), Ok(()), "{effect:?}");
         self.token = self.token.max(self.board.token());
     }
@@ -251,6 +252,37 @@ impl World {
     pub fn state(&self, id: &[u8]) -> Option<State> {
         self.board.state_of(id)
     }
+}
+
+/// The tests run commands by the protocol of the board.
+impl Protocol for World {
+    type Error = Refusal;
+
+    fn board(&mut self) -> &mut Board {
+        &mut self.board
+    }
+
+    fn now(&self) -> i64 {
+        self.now
+    }
+
+    fn look<R>(&mut self, look: impl FnOnce(&Board, &Env<'_>) -> R) -> R {
+        let rules = self.rules.clone();
+        let env = self.env(&rules);
+        look(&self.board, &env)
+    }
+
+    fn apply(&mut self, effect: impl Apply) -> Result<(), Refusal> {
+        self.act(effect);
+        Ok(())
+    }
+
+    fn settle_due(&mut self) -> Result<(), Refusal> {
+        self.slice(SETTLES);
+        Ok(())
+    }
+
+    fn kept(&mut self, _slot: u32) {}
 }
 
 /// Moves everything that it is given, and counts it.

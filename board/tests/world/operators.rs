@@ -159,11 +159,10 @@ impl World {
     }
 
     pub fn depend(&mut self, id: &[u8], depend: &Depend<'_>) -> Option<Result<(), String>> {
-        let slot = self.named(id)?;
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let decided = self.board.depend(&env, slot, depend).map(Effect::from);
-        self.operated(decided)
+        self.named(id)?;
+        let done = Protocol::depend(self, id, depend).map_err(|r| r.to_string());
+        self.commit();
+        Some(done)
     }
 
     pub fn signal(&mut self, id: &[u8], signal: &Signal<'_>) -> Option<Result<&'static str, String>> {

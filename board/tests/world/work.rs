@@ -18,20 +18,8 @@ pub enum Waited {
 
 impl World {
     pub fn post(&mut self, post: &Post<'_>) -> Result<Option<Bytes>, String> {
-        if let Some(id) = post.id {
-            self.settle(id);
-        }
-        let holder = post.unique.as_ref().and_then(|key| self.board.holder_of(key.key, self.now));
-        if let Some(id) = holder.map(|(id, _)| id.borrowed().to_vec()) {
-            self.settle(&id);
-        }
-        if let Some(parent) = post.parent {
-            self.settle(parent);
-        }
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let answer = self.board.post(&env, post, 0).map_err(|refusal| refusal.to_string());
-        let done = answer.map(|answer| match answer {
+        let answer = self.decide(Subject::Post(post, &[]), |board, env| board.post(env, post, 0));
+        let done = answer.map_err(|refusal| refusal.to_string()).map(|answer| match answer {
             PostAnswer::Skip => None,
             PostAnswer::Holds(id) => Some(id.borrowed().to_vec()),
             PostAnswer::Do(posted) => {
@@ -46,9 +34,7 @@ impl World {
 
     /// Posts a flow; gives the ids of its jobs.
     pub fn flow(&mut self, nodes: Vec<Node<'_>>) -> Result<Vec<Bytes>, String> {
-        for name in nodes.iter().flat_map(|node| [node.post.id, node.post.parent]).flatten() {
-            self.settle(name);
-        }
+        Protocol::settle(self, Subject::Flow(&nodes)).unwrap();
         let rules = self.rules.clone();
         let env = self.env(&rules);
         let planned = self.board.plan_flow(&env, nodes).map_err(|refusal| refusal.to_string());
@@ -89,11 +75,8 @@ impl World {
     }
 
     pub fn claim_id(&mut self, claim: &Claim<'_>, id: &[u8]) -> Result<Got, String> {
-        self.settle(id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let claimed = self.board.claim_id(&env, claim, id).map_err(|r| r.to_string());
-        let got = claimed.map(|claimed| self.got(claimed));
+        let claimed = self.decide(Subject::Job(id), |board, env| board.claim_id(env, claim, id));
+        let got = claimed.map_err(|r| r.to_string()).map(|claimed| self.got(claimed));
         self.commit();
         got
     }
@@ -102,61 +85,27 @@ impl World {
         &mut self,
         (speaker, beat): &(Speaker<'_>, Heartbeat<'_>),
     ) -> Result<(i64, bool), String> {
-        self.settle(speaker.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let decided = self.board.heartbeat(&env, speaker, beat);
-        let decided = decided.and_then(|decided| Ok((self.spends(&env, decided.1.slot)?, decided)));
-        let done = decided.map_err(|r| r.to_string()).map(|(spends, (revived, beaten))| {
-            let slot = beaten.slot;
-            if let Some(revived) = revived {
-                self.act(revived);
-            }
-            self.act_spends(spends);
-            self.act(beaten);
-            self.board.hold_on(slot).unwrap()
-        });
+        let kept = self.keep(speaker, beat, &self.spend.clone());
+        let done = kept.map(|kept| self.board.hold_on(kept.slot).unwrap()).map_err(|r| r.to_string());
         self.commit();
         done
     }
 
     /// Gives the end of the claim, whether a cancel was requested, and the value that counts.
     pub fn step(&mut self, (speaker, step): &(Speaker<'_>, Step<'_>)) -> Result<Stored, String> {
-        self.settle(speaker.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let decided = self.board.step(&env, speaker, step);
-        let decided = decided.and_then(|answer| Ok((self.spends(&env, answer.slot)?, answer)));
-        let done = decided.map_err(|r| r.to_string()).map(|(spends, answer)| {
-            let slot = answer.slot;
-            answer.revived.into_iter().for_each(|effect| self.act(effect));
-            self.act_spends(spends);
-            answer.stepped.into_iter().for_each(|effect| self.act(effect));
-            answer.beaten.into_iter().for_each(|effect| self.act(effect));
-            let (deadline, cancel) = self.board.hold_on(slot).unwrap_or_default();
-            (deadline, cancel, self.board.step_value(slot, step.name).unwrap().to_vec())
+        let kept = self.keep(speaker, step, &self.spend.clone()).map_err(|r| r.to_string());
+        let done = kept.map(|kept| {
+            let (deadline, cancel) = self.board.hold_on(kept.slot).unwrap_or_default();
+            (deadline, cancel, self.board.step_value(kept.slot, step.name).unwrap().to_vec())
         });
         self.commit();
         done
     }
 
     pub fn await_signals(&mut self, (speaker, request): &(Speaker<'_>, Await<'_>)) -> Result<Waited, String> {
-        self.settle(speaker.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let decided = self.board.await_signals(&env, speaker, request);
-        let decided = decided.and_then(|answer| match (&answer, self.board.find(speaker.id)) {
-            (AwaitAnswer::Again(_), _) | (_, None) => Ok((Spends::default(), answer)),
-            (_, Some(slot)) => Ok((self.spends(&env, slot)?, answer)),
-        });
-        let decided = decided.map_err(|r| r.to_string()).map(|(spends, answer)| {
-            self.act_spends(spends);
-            answer
-        });
-        let done = decided.map(|answer| match answer {
-            AwaitAnswer::Kept { slot, revived, beaten, timeout } => {
-                revived.into_iter().for_each(|effect| self.act(effect));
-                self.act(beaten);
+        let answer = Protocol::await_signals(self, speaker, request, &self.spend.clone());
+        let done = answer.map_err(|r| r.to_string()).map(|answer| match answer {
+            AwaitAnswer::Kept { slot, timeout, .. } => {
                 let (deadline, cancel) = self.board.hold_on(slot).unwrap();
                 let signals = if timeout { Vec::new() } else { self.board.signals_for(slot, &request.gate) };
                 let of = |memo: &Memo| {
@@ -166,28 +115,12 @@ impl World {
                 let signals = signals.into_iter().map(of).collect();
                 Waited::Kept { timeout, signals, deadline, cancel }
             }
-            AwaitAnswer::Waits(awaiting) => {
-                self.act(awaiting);
-                Waited::State(State::Blocked)
-            }
-            AwaitAnswer::Cancels(cancelled) => {
-                self.act(cancelled);
-                Waited::State(State::Cancelled)
-            }
+            AwaitAnswer::Waits(_) => Waited::State(State::Blocked),
+            AwaitAnswer::Cancels(_) => Waited::State(State::Cancelled),
             AwaitAnswer::Again(state) => Waited::State(state),
         });
         self.commit();
         done
-    }
-
-    /// What the worker says beside its verb.
-    fn spends(&self, env: &Env<'_>, slot: u32) -> Result<Spends<'static>, Refusal> {
-        self.board.spend(env, slot, &self.spend)
-    }
-
-    fn act_spends(&mut self, spends: Spends<'static>) {
-        spends.spent.into_iter().for_each(|spent| self.act(spent));
-        spends.paused.into_iter().for_each(|paused| self.act(paused));
     }
 
     /// Does something in which workers say this of their claims.
@@ -199,30 +132,11 @@ impl World {
     }
 
     pub fn work<'a>(&mut self, (speaker, verb): &(Speaker<'_>, impl WorkerVerb<'a>)) -> Result<Done, String> {
-        self.settle(speaker.id);
-        let rules = self.rules.clone();
-        let env = self.env(&rules);
-        let decided = self.board.work(&env, speaker, verb);
-        let decided = decided.and_then(|answer| match (&answer, self.board.find(speaker.id)) {
-            (Answer::Again(_), _) | (_, None) => Ok((Spends::default(), answer)),
-            (_, Some(slot)) => Ok((self.spends(&env, slot)?, answer)),
+        let answer = Protocol::work(self, speaker, verb, &self.spend.clone());
+        let done = answer.map_err(|r| r.to_string()).map(|answer| match answer {
+            Answer::Again(state) => Done::Again(state),
+            _ => Done::Did,
         });
-        let decided = decided.map(|(spends, answer)| {
-            self.act_spends(spends);
-            answer
-        });
-        let done = match decided {
-            Ok(Answer::Do(effect)) => {
-                self.act(effect);
-                Ok(Done::Did)
-            }
-            Ok(Answer::Cancel(effect)) => {
-                self.act(effect);
-                Ok(Done::Did)
-            }
-            Ok(Answer::Again(state)) => Ok(Done::Again(state)),
-            Err(refusal) => Err(refusal.to_string()),
-        };
         self.commit();
         done
     }
