@@ -216,7 +216,7 @@ impl Board {
     /// was.
     pub(crate) fn check_group(&self, job: &Job, claim: Option<u32>, now: i64) -> Result<(), Refusal> {
         let Some(at) = job.group() else { return Ok(()) };
-        let fair = self.queues.get(self.queue_number(job)).and_then(|lane| lane.fair.as_deref());
+        let fair = self.queue_of(job).and_then(|lane| lane.fair.as_deref());
         let Some((fair, group)) = fair.and_then(|fair| Some((fair, fair.groups.get(at)?))) else {
             return Ok(());
         };
@@ -235,7 +235,7 @@ impl Board {
     /// The name of a job's group.
     pub(crate) fn group_name(&self, job: &Job) -> Option<&[u8]> {
         let at = job.group()?;
-        self.queues.get(self.queue_number(job))?.group(at).map(|group| &*group.name)
+        self.queue_of(job)?.group(at).map(|group| &*group.name)
     }
 
     /// The group of this name, to read. O(1).

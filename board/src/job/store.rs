@@ -9,9 +9,10 @@ use crate::job::id::{self, Id};
 use crate::job::order::TimeKey;
 use crate::job::seeds::Seeds;
 use crate::job::{Claim, Class, Job, KeptId, State, U48};
+use crate::queue::Queue;
 use crate::structures::allotted::allotted;
 use crate::structures::ids::Ids;
-use crate::structures::interner::Interner;
+use crate::structures::interner::{self, Interner};
 use crate::structures::lazy::Lazy;
 use crate::structures::slab::Slab;
 
@@ -176,9 +177,15 @@ impl Board {
         self.store.classes.key(job.class)
     }
 
-    /// The number of a job's queue; one that no queue has for a job without a class, which no board has.
+    /// The number of a job's queue. Each job has a class, which names one; a job without would be in
+    /// [no queue](interner::NONE).
     pub(crate) fn queue_number(&self, job: &Job) -> u32 {
-        self.class_of(job).map_or(u32::MAX, |c| c.queue)
+        self.class_of(job).map_or(interner::NONE, |class| class.queue)
+    }
+
+    /// The queue of a job.
+    pub(crate) fn queue_of(&self, job: &Job) -> Option<&Queue> {
+        self.queues.get(self.queue_number(job))
     }
 
     pub(crate) fn queue_name(&self, job: &Job) -> &[u8] {

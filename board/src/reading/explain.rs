@@ -120,7 +120,7 @@ impl Board {
                 reasons.extend(self.pauses_of(job, job.at.get().max(env.now)));
             }
             State::Ready => {
-                let lane = self.queues.get(self.queue_number(job))?;
+                let lane = self.queue_of(job)?;
                 reasons = self.obstacles(job, slot, lane, env.now);
                 reasons.extend(expiry(job, env.now));
                 claimable = reasons.is_empty();

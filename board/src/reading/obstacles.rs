@@ -91,7 +91,7 @@ impl Board {
     /// The pauses of its board, its queue, its group and its limits that last beyond this time.
     pub(crate) fn pauses_of(&self, job: &Job, beyond: i64) -> Vec<Reason> {
         let queue = self.queue_name(job);
-        let lane = self.queues.get(self.queue_number(job));
+        let lane = self.queue_of(job);
         let group = lane.and_then(|lane| group_of(job, lane)).map(|(_, group)| group);
         let all = [
             Some((Level::Board, self.dispatch.pauses.whole())),

@@ -11,8 +11,8 @@ use std::hash::{BuildHasher, Hash};
 use crate::structures::allotted::allotted;
 
 const IDLE: u32 = 64;
-/// No entry.
-const NONE: u32 = u32::MAX;
+/// No entry: no value ever has this number.
+pub const NONE: u32 = u32::MAX;
 
 struct Entry<K, V> {
     key: K,

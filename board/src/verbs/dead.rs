@@ -62,7 +62,7 @@ impl Board {
     pub(crate) fn grave(&self, slot: u32, event: HistoryKind) -> Option<ByteString> {
         use HistoryKind::{Expired, Failed, Lapsed, Timeout};
         let job = self.store.jobs.get(slot)?;
-        let dead = self.queues.get(self.queue_number(job))?.seldom.dead.as_ref()?;
+        let dead = self.queue_of(job)?.seldom.dead.as_ref()?;
         let dies = matches!(event, Failed | Lapsed | Timeout | Expired) && !self.is_dead(slot);
         let has_room =
             dies && self.check_queue(dead).is_ok() && self.check_limits(&[slot], Some(dead)).is_ok();

@@ -62,7 +62,7 @@ impl Board {
     /// The time at which a job would have to have become ready to be first of the ready jobs of its
     /// priority, in its queue or its group; `None` when its own is early enough. O(log n).
     fn before_all(&self, job: &Job) -> Option<i64> {
-        let lane = self.queues.get(self.queue_number(job))?;
+        let lane = self.queue_of(job)?;
         let line = match job.group() {
             Some(at) => &lane.group(at)?.ready,
             None => &lane.ready,
