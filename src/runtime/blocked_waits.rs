@@ -177,17 +177,13 @@ fn look_at_board(board: &mut Board, place: &BoardKey, woken: impl IntoIterator<I
     let mut met = BTreeSet::new();
     if with(|watchers| watchers.waits_for_work(place)) {
         for queue in woken {
-            match claimable(board, &[&queue]) {
-                true => with(|watchers| watchers.saw_work(place, &queue, &mut met)),
-                false => board.wait_for_permits(&[&queue], world::now()),
+            if board.gives(&[&queue], world::now()) {
+                with(|watchers| watchers.saw_work(place, &queue, &mut met));
             }
         }
         // When one queue gives jobs again, others that were not woken may.
-        if with(|watchers| watchers.waits_for_any_work(place)) {
-            match claimable(board, &[]) {
-                true => with(|watchers| watchers.saw_any_work(place, &mut met)),
-                false => board.wait_for_permits(&[], world::now()),
-            }
+        if with(|watchers| watchers.waits_for_any_work(place)) && board.gives(&[], world::now()) {
+            with(|watchers| watchers.saw_any_work(place, &mut met));
         }
     }
     with(|watchers| watchers.saw_jobs(place, board.live(), &mut met));

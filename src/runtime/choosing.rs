@@ -1,7 +1,5 @@
 //! Claims for the clients that wait in line for jobs.
 
-use board::Claim;
-
 use crate::redis::park;
 use crate::replies::errors::CommandError;
 use crate::replies::fitting::Room;
@@ -46,21 +44,12 @@ impl Line for InLine<'_, '_> {
 
     fn gives(&mut self, queue: &[u8]) -> bool {
         let now = self.commit.env.now;
-        let queues = [queue];
-        let gives = self.commit.board().claimable(&Claim { queues: &queues, ..Claim::default() }, now);
-        if !gives {
-            self.commit.board().wait_for_permits(&queues, now);
-        }
-        gives
+        self.commit.board().gives(&[queue], now)
     }
 
     fn any_gives(&mut self) -> bool {
         let now = self.commit.env.now;
-        let gives = self.commit.board().claimable(&Claim::default(), now);
-        if !gives {
-            self.commit.board().wait_for_permits(&[], now);
-        }
-        gives
+        self.commit.board().gives(&[], now)
     }
 
     fn ask(&mut self, client: u64) -> Asked {
@@ -118,9 +107,6 @@ pub(super) fn choose(commit: &mut Commit<'_>, number: u64) -> Result<bool, Comma
         }
         let work = commit.board().claim_work().wrapping_sub(begin);
         commit.looked += usize::try_from(work).unwrap_or(LOOKS) / WORK_OF_A_LOOK;
-        if claims.is_empty() {
-            commit.board().wait_for_permits(claim.queues, env.now);
-        }
         Ok(())
     });
     if claims.is_empty() {

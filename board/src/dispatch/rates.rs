@@ -71,7 +71,7 @@ impl Board {
 
     /// Refuses a claim of a job that lacks permits.
     pub(crate) fn check_tokens(&self, job: &Job, now: i64) -> Result<(), Refusal> {
-        let lane = self.queues.get(self.queue_number(job));
+        let lane = self.queue_of(job);
         match lane.is_some_and(|lane| self.tokens_at(lane, job) > now) {
             true if self.paused_limit(job, now).is_some() => Err(Refusal::Paused),
             true => Err(Refusal::Limit("rate")),
@@ -186,8 +186,9 @@ impl Board {
     }
 
     /// A client waits for a job of these queues, or of every queue when none is named: schedules
-    /// its wake-up for when the missing permits are there. O(queues named), or O(log queues) when
-    /// none is named.
+    /// its wake-up for when the missing permits are there. Asked when a client begins to wait, and by
+    /// whoever looks whether there is a job for those that do ([`Board::gives`]). O(queues named), or
+    /// O(log queues) when none is named.
     pub fn wait_for_permits(&mut self, queues: &[&[u8]], now: i64) {
         self.local.unattended = false;
         if let Some(next) = queues.is_empty().then(|| self.next_opening(now)).flatten() {

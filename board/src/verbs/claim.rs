@@ -180,6 +180,16 @@ impl Board {
         self.pick(claim, 0, now).is_some()
     }
 
+    /// Whether these queues, or any when none is named, give a job to clients that wait. When they do
+    /// not, wakes these clients once the permits are there that the next job lacks.
+    pub fn gives(&mut self, queues: &[&[u8]], now: i64) -> bool {
+        let gives = self.claimable(&Claim { queues, ..Claim::default() }, now);
+        if !gives {
+            self.wait_for_permits(queues, now);
+        }
+        gives
+    }
+
     /// How many ready jobs these queues have for claims, at most `most`; no queue stands for every
     /// queue. Of a queue that gives none now, none count, and no more than its `concurrency` leaves
     /// room for. O(queues named), or O(most log queues) when none is named.
