@@ -53,7 +53,7 @@
 //! | `board`, `queue` | a board and a queue, made of what the rooms keep |
 //! | `local` | what one copy knows by itself: in no snapshot, no digest |
 //! | `settings`, `scope`, `rules`, `policy` | every setting; what it counts for; which value is in force; the values that effects of time carry |
-//! | `effect`, `format` | effects and batches; how they and snapshots are written |
+//! | `effect`, `batch`, `format` | effects; how they are sent; how they and snapshots are written |
 //! | `env`, `error`, `retry` | the world of a decision; refusals; the pause after a failure |
 //! | `check` | the invariants, for tests and loads |
 
@@ -62,6 +62,7 @@ mod format;
 #[macro_use]
 mod structures;
 
+mod batch;
 mod board;
 mod check;
 mod dispatch;
@@ -88,12 +89,13 @@ mod statistics;
 mod verbs;
 mod workers;
 
+pub use batch::{Applied, Batch, ReplayError};
 pub use board::Board;
 pub use dispatch::groups::Hold;
-pub use dispatch::limits::{LimitOf, GROUPS_MOST, LIMITS_MOST, NAMED_MOST};
+pub use dispatch::limits::{GROUPS_MOST, LIMITS_MOST, NAMED_MOST};
 pub use dispatch::rates::Rested;
 pub use dispatch::rounds::GroupOf;
-pub use effect::{Applied, Apply, ApplyError, Batch, Effect, Meta, ReplayError};
+pub use effect::{Apply, ApplyError, Effect, Meta};
 pub use env::{mix, Env, GIVERS};
 pub use error::{clean, one_line, Refusal};
 pub use events::{Event, EventField, EventKind, Subscribers, ALL_EVENTS};
@@ -113,9 +115,11 @@ pub use places::tombstones::Tombstone;
 pub use quotas::room::{Freed, Lack, Level as RoomLevel};
 pub use quotas::Growth;
 pub use reading::explain::{Detail, Details, Explanation, Reason};
+pub use reading::fields::{all_fields, FieldList, Fields, CLAIM_FIELDS};
 pub use reading::filters::{Cursor, Filter, Filters, Page, Start};
+pub use reading::limits::LimitOf;
 pub use reading::queues::{QueueOrder, RankedQueue};
-pub use reading::record::{all_fields, FieldList, Fields, Record, CLAIM_FIELDS};
+pub use reading::record::Record;
 pub use schedules::cron::{check_cron, cron_times, CronFault, CRON_LONGEST, ZONE_LONGEST};
 pub use schedules::{Backlog, Overlap, Schedule, Template, BACKLOG_MOST, SCHEDULE_ID_LONGEST};
 pub use scope::{Scope, ALL_GROUPS};

@@ -2,7 +2,7 @@
 //!
 //! | file | what it writes |
 //! |---|---|
-//! | `records`, `fitting` | records of jobs, as many as fit into one reply |
+//! | `records`, `packing`, `fitting` | records of jobs, element by element or packed, as many as fit into one reply |
 //! | `endings` | the replies of verbs that end work |
 //! | `output` | what the worker of a job writes |
 //! | `posted` | the ids of posted jobs, at once or later |
@@ -18,5 +18,6 @@ pub mod fitting;
 pub mod json;
 pub mod openmetrics;
 pub mod output;
+pub mod packing;
 pub mod posted;
 pub mod records;

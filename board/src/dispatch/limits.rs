@@ -21,7 +21,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
-use crate::dispatch::buckets::{debt, goes_back, ready_at, take, Bucket, Refill};
+use crate::dispatch::buckets::{goes_back, ready_at, take, Bucket, Refill};
 use crate::dispatch::costs::Price;
 use crate::error::Refusal;
 use crate::job::{Job, State};
@@ -172,7 +172,8 @@ impl Limits {
         self.names.keys().map(|name| 256 + 2 * name.len()).sum()
     }
 
-    fn of<'l>(&'l self, list: &'l [u32]) -> impl Iterator<Item = &'l Limit> {
+    /// The limits of a list.
+    pub fn of<'l>(&'l self, list: &'l [u32]) -> impl Iterator<Item = &'l Limit> {
         list.iter().filter_map(|number| self.get(*number))
     }
 
@@ -327,37 +328,6 @@ impl Board {
         }
     }
 
-    /// The limit of this name, to read. O(log n).
-    pub fn limit(&self, name: &[u8]) -> Option<LimitOf<'_>> {
-        Some(LimitOf { limit: self.dispatch.limits.get(self.dispatch.limits.find(name)?)? })
-    }
-
-    /// How many shared limits there are. O(1).
-    pub fn limit_count(&self) -> usize {
-        self.dispatch.limits.len()
-    }
-
-    /// The limits whose names come after this name, by name. O(log n) for each.
-    pub fn limits_after(&self, name: Option<&[u8]>) -> impl Iterator<Item = LimitOf<'_>> {
-        self.dispatch.limits.after(name).map(|limit| LimitOf { limit })
-    }
-
-    /// The names, sorted, of the limits that a queue names, or a group of it, or
-    /// [`crate::ALL_GROUPS`]; `None` when there is no list.
-    pub fn limits_named(&self, queue: &[u8], group: Option<&[u8]>) -> Option<Vec<&[u8]>> {
-        let lane = self.queues.get(self.queues.find(queue)?)?;
-        let list = match group {
-            None => Some(&lane.seldom.limits).filter(|list| !list.is_empty()),
-            Some(crate::ALL_GROUPS) => {
-                lane.fair.as_deref().map(|fair| &fair.limits).filter(|list| !list.is_empty())
-            }
-            Some(group) => lane.group_named(group).and_then(|group| group.limits.as_ref()),
-        };
-        let mut names: Vec<&[u8]> = self.dispatch.limits.of(list?).map(|limit| &*limit.name).collect();
-        names.sort_unstable();
-        Some(names)
-    }
-
     /// The numbers of the limits that count for a job in this queue and group, each once, rising.
     /// O(k log k).
     pub(crate) fn limits_at(&self, queue: &[u8], group: Option<&[u8]>) -> Vec<u32> {
@@ -371,136 +341,5 @@ impl Board {
         list.sort_unstable();
         list.dedup();
         list
-    }
-
-    /// The limits that count for a job in this queue and group, each once, by name. O(k log k).
-    pub fn limits_over(&self, queue: &[u8], group: Option<&[u8]>) -> Vec<LimitOf<'_>> {
-        let list = self.limits_at(queue, group);
-        let all = list.iter().filter_map(|number| self.dispatch.limits.get(*number));
-        let mut all: Vec<LimitOf<'_>> = all.map(|limit| LimitOf { limit }).collect();
-        all.sort_unstable_by_key(|limit| limit.name());
-        all
-    }
-}
-
-impl Board {
-    /// Checks that every limit knows who names it and what runs under it. O(n k).
-    pub(crate) fn check_named_limits(&self) -> Result<(), String> {
-        let mut runs: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut shares: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        for (_, job) in self.store.jobs.iter().filter(|(_, job)| job.state == State::Claimed) {
-            let queue = self.queue_number(job);
-            for number in self.limits_of(queue, job.group()) {
-                *runs.entry(number).or_default() += 1;
-            }
-            let lane = self.queues.get(queue);
-            for number in lane.map_or(&[][..], |lane| lane.group_limits(job.group())) {
-                *shares.entry((queue, *number)).or_default() += 1;
-            }
-        }
-        let mut queues: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
-        let mut groups: BTreeMap<u32, BTreeSet<(ByteString, u32)>> = BTreeMap::new();
-        for (queue, name, lane) in self.queues.iter() {
-            let fair = lane.fair.as_deref();
-            let own = fair.into_iter().flat_map(|fair| fair.groups.iter());
-            let own = own.filter_map(|(at, group)| Some((Some(at), group, group.limits.as_deref()?)));
-            let mut lists: BTreeMap<u32, u32> = BTreeMap::new();
-            for (at, group, list) in own {
-                if group.barred != self.dispatch.limits.first_full(list).is_some() {
-                    return Err("a group is kept back by no limit, or not by one that is full".into());
-                }
-                for number in list {
-                    groups.entry(*number).or_default().insert((name.clone(), at.unwrap_or_default()));
-                    *lists.entry(*number).or_default() += 1;
-                }
-            }
-            fair.iter().flat_map(|fair| &*fair.limits).for_each(|n| *lists.entry(*n).or_default() += 1);
-            let share = |(number, lists): (&u32, &u32)| {
-                let runs = shares.get(&(queue, *number)).copied().unwrap_or(0);
-                (*number, Share { lists: *lists, runs })
-            };
-            let shares: BTreeMap<u32, Share> = lists.iter().map(share).collect();
-            let grouped = fair.map_or(0, |fair| {
-                let without = fair.groups.iter().filter(|(_, group)| group.limits.is_none());
-                without.map(|(_, group)| group.count(State::Claimed)).sum()
-            });
-            if fair.is_some_and(|fair| fair.shares != shares || fair.runs != grouped) {
-                return Err("the groups of a queue do not know their limits".into());
-            }
-            for number in &*lane.seldom.limits {
-                *lists.entry(*number).or_default() += 1;
-            }
-            for (number, lists) in lists {
-                queues.entry(number).or_default().insert(queue, lists);
-            }
-        }
-        for (number, limit) in self.dispatch.limits.iter() {
-            if limit.runs != runs.get(&number).copied().unwrap_or(0) {
-                return Err(format!("limit {:?} counts {} jobs, not {runs:?}", limit.name, limit.runs));
-            }
-            if limit.queues != queues.remove(&number).unwrap_or_default()
-                || limit.groups != groups.remove(&number).unwrap_or_default()
-                || limit.queues.is_empty() && limit.settings.is_empty() && limit.paused == 0
-                || limit.groups.len() > GROUPS_MOST
-            {
-                return Err(format!("limit {:?} does not know who names it", limit.name));
-            }
-        }
-        match queues.is_empty()
-            && groups.is_empty()
-            && self.dispatch.limits.iter().count() == self.dispatch.limits.len()
-        {
-            true => Ok(()),
-            false => Err("a list names a limit that is not there".into()),
-        }
-    }
-}
-
-/// A shared limit, to read.
-pub struct LimitOf<'b> {
-    limit: &'b Limit,
-}
-
-impl<'b> LimitOf<'b> {
-    /// Its name.
-    pub fn name(&self) -> &'b [u8] {
-        &self.limit.name
-    }
-
-    /// How many claimed jobs count against it.
-    pub fn claimed(&self) -> u64 {
-        self.limit.runs
-    }
-
-    /// The value in force for it, and whether it has been set.
-    pub fn setting(&self, setting: Setting) -> (i64, bool) {
-        let own = self.limit.settings.get(setting);
-        (own.unwrap_or(setting.spec().default), own.is_some())
-    }
-
-    /// How many queues name it, for themselves or for their groups.
-    pub fn queues(&self) -> usize {
-        self.limit.queues.len()
-    }
-
-    /// Whether as many jobs run under it as it allows.
-    pub fn is_full(&self) -> bool {
-        self.limit.is_full()
-    }
-
-    /// When it will have the permits for a job of this cost: Unix ms, [`crate::NEVER`] when it
-    /// never will; `None` when it has them now.
-    pub fn dry_until(&self, cost: i64, now: i64) -> Option<i64> {
-        Some(self.limit.permits_at(cost)).filter(|at| *at > now)
-    }
-
-    /// How many permits it owes: claims have cost more than they were expected to.
-    pub fn debt(&self, now: i64) -> i64 {
-        self.limit.refill.map_or(0, |refill| debt(&self.limit.bucket, &refill, now))
-    }
-
-    /// Until when it is paused: Unix ms, [`crate::NEVER`] without end; `None` when it is not.
-    pub fn paused(&self, now: i64) -> Option<i64> {
-        Some(self.limit.paused).filter(|until| *until > now)
     }
 }

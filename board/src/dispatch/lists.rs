@@ -1,8 +1,12 @@
 //! The lists in which queues and groups name shared limits.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::board::Board;
-use crate::dispatch::limits::{List, GROUPS_MOST};
+use crate::dispatch::limits::{List, Share, GROUPS_MOST};
 use crate::effect::ApplyError;
+use crate::job::State;
+use crate::structures::byte_string::ByteString;
 
 /// Whose list it is.
 #[derive(Clone, Copy, PartialEq)]
@@ -121,6 +125,79 @@ impl Board {
             if fair.shares.get(number).is_some_and(|share| share.lists == 0) {
                 fair.shares.remove(number);
             }
+        }
+    }
+}
+
+impl Board {
+    /// Checks that every limit knows who names it and what runs under it. O(n k).
+    pub(crate) fn check_named_limits(&self) -> Result<(), String> {
+        let mut runs: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut shares: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        for (_, job) in self.store.jobs.iter().filter(|(_, job)| job.state == State::Claimed) {
+            let queue = self.queue_number(job);
+            for number in self.limits_of(queue, job.group()) {
+                *runs.entry(number).or_default() += 1;
+            }
+            let lane = self.queues.get(queue);
+            for number in lane.map_or(&[][..], |lane| lane.group_limits(job.group())) {
+                *shares.entry((queue, *number)).or_default() += 1;
+            }
+        }
+        let mut queues: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
+        let mut groups: BTreeMap<u32, BTreeSet<(ByteString, u32)>> = BTreeMap::new();
+        for (queue, name, lane) in self.queues.iter() {
+            let fair = lane.fair.as_deref();
+            let own = fair.into_iter().flat_map(|fair| fair.groups.iter());
+            let own = own.filter_map(|(at, group)| Some((Some(at), group, group.limits.as_deref()?)));
+            let mut lists: BTreeMap<u32, u32> = BTreeMap::new();
+            for (at, group, list) in own {
+                if group.barred != self.dispatch.limits.first_full(list).is_some() {
+                    return Err("a group is kept back by no limit, or not by one that is full".into());
+                }
+                for number in list {
+                    groups.entry(*number).or_default().insert((name.clone(), at.unwrap_or_default()));
+                    *lists.entry(*number).or_default() += 1;
+                }
+            }
+            fair.iter().flat_map(|fair| &*fair.limits).for_each(|n| *lists.entry(*n).or_default() += 1);
+            let share = |(number, lists): (&u32, &u32)| {
+                let runs = shares.get(&(queue, *number)).copied().unwrap_or(0);
+                (*number, Share { lists: *lists, runs })
+            };
+            let shares: BTreeMap<u32, Share> = lists.iter().map(share).collect();
+            let grouped = fair.map_or(0, |fair| {
+                let without = fair.groups.iter().filter(|(_, group)| group.limits.is_none());
+                without.map(|(_, group)| group.count(State::Claimed)).sum()
+            });
+            if fair.is_some_and(|fair| fair.shares != shares || fair.runs != grouped) {
+                return Err("the groups of a queue do not know their limits".into());
+            }
+            for number in &*lane.seldom.limits {
+                *lists.entry(*number).or_default() += 1;
+            }
+            for (number, lists) in lists {
+                queues.entry(number).or_default().insert(queue, lists);
+            }
+        }
+        for (number, limit) in self.dispatch.limits.iter() {
+            if limit.runs != runs.get(&number).copied().unwrap_or(0) {
+                return Err(format!("limit {:?} counts {} jobs, not {runs:?}", limit.name, limit.runs));
+            }
+            if limit.queues != queues.remove(&number).unwrap_or_default()
+                || limit.groups != groups.remove(&number).unwrap_or_default()
+                || limit.queues.is_empty() && limit.settings.is_empty() && limit.paused == 0
+                || limit.groups.len() > GROUPS_MOST
+            {
+                return Err(format!("limit {:?} does not know who names it", limit.name));
+            }
+        }
+        match queues.is_empty()
+            && groups.is_empty()
+            && self.dispatch.limits.iter().count() == self.dispatch.limits.len()
+        {
+            true => Ok(()),
+            false => Err("a list names a limit that is not there".into()),
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! | file | what it answers |
 //! |---|---|
-//! | `record` | the fields of one job |
+//! | `record`, `fields` | one job, and which of its fields |
+//! | `limits` | the shared limits |
 //! | `filters` | which jobs a listing is for |
 //! | `list`, `list_labels` | a page of jobs, found by place or by label |
 //! | `scattered` | ready jobs of more queues than one call may look at |
@@ -12,7 +13,9 @@
 //! Uses `dispatch`, `job`, `places`, `relations` and `structures`.
 
 pub(crate) mod explain;
+pub(crate) mod fields;
 pub(crate) mod filters;
+pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod list_labels;
 pub(crate) mod obstacles;

@@ -19,7 +19,8 @@ use crate::job::history::HistoryKind;
 use crate::job::kin::{ChildWait, Children};
 use crate::job::State;
 use crate::places::happened::Happened;
-use crate::relations::dependencies::{Outcome, Resolution};
+use crate::relations::dependencies::Outcome;
+use crate::relations::resolutions::Resolution;
 use crate::settings::Rules;
 
 impl Board {

@@ -8,6 +8,7 @@
 //! | `dependencies` | which jobs wait for which | no cycles; an awaited record is kept |
 //! | `family` | parents and children | a parent is higher than its children |
 //! | `progress` | the progress of a parent, by its children | |
+//! | `resolutions` | what an end means for those who wait for it | each edge is resolved once |
 //! | `signals` | waiting for signals | a wait ends when what it names has arrived |
 //!
 //! Uses `job`, `places` and `structures`.
@@ -18,6 +19,7 @@ pub(crate) mod cycles;
 pub(crate) mod dependencies;
 pub(crate) mod family;
 pub(crate) mod progress;
+pub(crate) mod resolutions;
 pub(crate) mod signals;
 
 use crate::structures::lazy::Lazy;

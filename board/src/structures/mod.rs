@@ -3,6 +3,7 @@
 //! | file | what it is | invariant |
 //! |---|---|---|
 //! | `allotted` | what an allocator takes for a number of bytes | |
+//! | `bitmap` | a set of numbers | the lowest number outside it is found quickly |
 //! | `slab` | values by slot | the lowest free slot is next |
 //! | `sorted` | sorted sequences of slots | the records hold the keys, which must not change while in line |
 //! | `ids` | chosen ids to slots | no insert pays for a rehash of the whole |
@@ -19,6 +20,7 @@
 #[macro_use]
 mod numbered;
 pub(crate) mod allotted;
+pub(crate) mod bitmap;
 pub(crate) mod byte_string;
 pub(crate) mod histogram;
 pub(crate) mod ids;

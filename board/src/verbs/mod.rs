@@ -37,6 +37,7 @@ mod requeue;
 mod resolve;
 mod schedule;
 pub(crate) mod selection;
+mod selection_slice;
 mod selection_walk;
 mod session;
 mod signal;
