@@ -18,7 +18,7 @@ impl Board {
         let mut tokens = Vec::new();
         let mut seqs = Vec::with_capacity(self.store.jobs.len());
         let mut heap = 0;
-        let mut lanes: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut weights: BTreeMap<u32, usize> = BTreeMap::new();
         for (slot, job) in self.store.jobs.iter() {
             let fail = |what: &str| Err(format!("slot {slot}, {}: {what}", job.state.name()));
             if let Some(n) = counts.get_mut(job.state as usize) {
@@ -29,7 +29,7 @@ impl Board {
                 return fail("its id leads elsewhere");
             }
             heap += job.heap();
-            *lanes.entry(self.queue_number(job)).or_default() += self.weight(job);
+            *weights.entry(self.queue_number(job)).or_default() += self.weight(job);
             seqs.push(job.seq.get());
             if self.class_of(job).is_none() {
                 return fail("no class");
@@ -75,7 +75,7 @@ impl Board {
         if heap != self.store.heap {
             return Err(format!("records weigh {heap}, not {}", self.store.heap));
         }
-        if self.queues.iter().any(|(n, _, lane)| lane.bytes != lanes.get(&n).copied().unwrap_or(0)) {
+        if self.queues.iter().any(|(n, _, queue)| queue.bytes != weights.get(&n).copied().unwrap_or(0)) {
             return Err("records of a queue do not weigh what it says".into());
         }
         tokens.sort_unstable();
@@ -200,17 +200,17 @@ impl Board {
     }
 
     fn check_pauses(&self) -> Result<(), String> {
-        let lanes = self.queues.iter().filter(|(_, _, lane)| lane.paused > 0).count();
-        let groups = self.queues.iter().filter_map(|(_, _, lane)| lane.fair.as_deref());
+        let queues = self.queues.iter().filter(|(_, _, queue)| queue.paused > 0).count();
+        let groups = self.queues.iter().filter_map(|(_, _, queue)| queue.fair.as_deref());
         let groups = groups.flat_map(|fair| fair.groups.iter()).filter(|(_, g)| g.paused > 0).count();
         let limits = self.dispatch.limits.iter().filter(|(_, limit)| limit.paused > 0).count();
         let known = |(place, pause): (&Place, &Pause)| match place {
             Place::Board => true,
             Place::Queue(name, group) => {
-                let lane = self.queues.find(&**name).and_then(|q| self.queues.get(q));
-                lane.is_some_and(|lane| match group {
-                    None => lane.paused == pause.until,
-                    Some(group) => lane.group_named(group).is_some_and(|group| group.paused == pause.until),
+                let queue = self.queues.find(&**name).and_then(|q| self.queues.get(q));
+                queue.is_some_and(|queue| match group {
+                    None => queue.paused == pause.until,
+                    Some(group) => queue.group_named(group).is_some_and(|group| group.paused == pause.until),
                 })
             }
             Place::Limit(name) => {
@@ -219,7 +219,7 @@ impl Board {
             }
         };
         let parts = self.dispatch.pauses.iter().filter(|(place, _)| **place != Place::Board).count();
-        let all = parts == lanes + groups + limits;
+        let all = parts == queues + groups + limits;
         match self.dispatch.pauses.is_valid() && all && self.dispatch.pauses.iter().all(known) {
             true => Ok(()),
             false => Err("a pause that what it stops does not know, or the reverse".into()),
@@ -243,9 +243,9 @@ impl Board {
                 }
             }
         }
-        for (queue, name, lane) in self.queues.iter() {
+        for (number, name, queue) in self.queues.iter() {
             let fail = |what: &str| Err(format!("queue {name:?}: {what}"));
-            let Some(fair) = &lane.fair else { continue };
+            let Some(fair) = &queue.fair else { continue };
             if fair.is_unused() || fair.review.is_some() != self.dispatch.reviews.contains(name) {
                 return fail("rounds without groups");
             }
@@ -255,7 +255,7 @@ impl Board {
             let mut rounds: BTreeMap<i32, u32> = BTreeMap::new();
             let mut turns = 0;
             let groups = fair.groups.iter().map(|(at, group)| (at, &group.ready));
-            for (at, line) in groups.chain([(PLAIN, &lane.ready)]) {
+            for (at, line) in groups.chain([(PLAIN, &queue.ready)]) {
                 let seat = fair.seat(at).ok_or("a group without a seat")?;
                 fair.check_seat(at, line, &self.store.jobs, self.dispatch.turns).or_else(fail)?;
                 turns += usize::from(seat.place.is_some());
@@ -270,7 +270,7 @@ impl Board {
             }
             let mut ready = 0;
             for (at, group) in fair.groups.iter() {
-                let counts = known.remove(&(queue, at)).unwrap_or_default();
+                let counts = known.remove(&(number, at)).unwrap_or_default();
                 let [counts @ .., refs] = counts;
                 if (group.counts, group.refs) != (counts, refs) || fair.find(&group.name) != Some(at) {
                     return fail("a group does not know its jobs");
@@ -281,13 +281,13 @@ impl Board {
                     || !group.again.iter().all(|(key, slot)| {
                         open(slot) && self.store.jobs.get(*slot).map(Job::ready_key) == Some(*key)
                     })
-                    || group.open != opened.get(&(queue, at)).copied().unwrap_or(0)
+                    || group.open != opened.get(&(number, at)).copied().unwrap_or(0)
                 {
                     return fail("a group does not know what it has begun");
                 }
                 let listed = group.rest.map(|until| (until, name.clone(), at));
-                let paced = |number: &u32| {
-                    let limit = self.dispatch.limits.get(*number);
+                let paced = |limit: &u32| {
+                    let limit = self.dispatch.limits.get(*limit);
                     limit.is_some_and(|limit| limit.refill.is_some() || limit.paused > 0)
                 };
                 let named = group.limits.as_ref().is_some_and(|list| list.iter().any(paced));
@@ -306,7 +306,7 @@ impl Board {
                 ready += group.ready.len();
             }
             let plain = |slot| self.store.jobs.get(slot).is_some_and(|job| job.group().is_none());
-            if ready != fair.all.len() || !lane.ready.iter_from(None, |_| Default::default()).all(plain) {
+            if ready != fair.all.len() || !queue.ready.iter_from(None, |_| Default::default()).all(plain) {
                 return fail("groups and their queue disagree");
             }
         }

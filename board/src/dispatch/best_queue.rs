@@ -267,11 +267,11 @@ impl Board {
         self.local.best_queue.look();
         let mut found = [None, None];
         let mut spots: Spots = [None, None];
-        if let Some(lane) = self.queues.get(queue).filter(|lane| !lane.is_idle()) {
-            match self.held_queue(lane, now) {
+        if let Some(queue) = self.queues.get(queue).filter(|queue| !queue.is_idle()) {
+            match self.held_queue(queue, now) {
                 Some(until) => spots = [Some(Spot::Held(until)), None],
                 None => {
-                    found = self.candidates_of(lane);
+                    found = self.candidates_of(queue);
                     let mut spot = |found: &mut Candidate| match found.until > now {
                         true => Spot::Held(found.until),
                         false => candidates.spot(found.key, std::mem::take(&mut found.needs)),
@@ -289,19 +289,21 @@ impl Board {
     }
 
     /// Until when a queue itself gives nothing, Unix ms; `None` when it may give something.
-    fn held_queue(&self, lane: &Queue, now: i64) -> Option<i64> {
-        let full = self.most(lane).is_some_and(|most| lane.count(State::Claimed) >= most);
-        match lane.paused > now {
-            true => Some(lane.paused),
+    fn held_queue(&self, queue: &Queue, now: i64) -> Option<i64> {
+        let full = self.most(queue).is_some_and(|most| queue.count(State::Claimed) >= most);
+        match queue.paused > now {
+            true => Some(queue.paused),
             false => full.then_some(NEVER),
         }
     }
 
     /// The jobs of which one is the next of a queue, as [`Board::next_of`] finds it.
-    fn candidates_of(&self, lane: &Queue) -> [Option<Candidate>; 2] {
-        let candidate = |slot| self.candidate(lane, slot);
-        let Some(fair) = lane.fair.as_deref() else { return [lane.ready.first().and_then(candidate), None] };
-        match fair.firsts(&lane.ready) {
+    fn candidates_of(&self, queue: &Queue) -> [Option<Candidate>; 2] {
+        let candidate = |slot| self.candidate(queue, slot);
+        let Some(fair) = queue.fair.as_deref() else {
+            return [queue.ready.first().and_then(candidate), None];
+        };
+        match fair.firsts(&queue.ready) {
             [Some(own), Some(shared)] if own.0 < shared.0 => [candidate(own.1), None],
             [Some(own), Some(shared)] if !fair.limits.is_empty() => {
                 let second = candidate(own.1).map(|mut second| {
@@ -314,25 +316,25 @@ impl Board {
         }
     }
 
-    fn candidate(&self, lane: &Queue, slot: u32) -> Option<Candidate> {
+    fn candidate(&self, queue: &Queue, slot: u32) -> Option<Candidate> {
         let job = self.store.jobs.get(slot)?;
         let key = job.plain_key();
         let group = job.group();
         let (mut until, mut needs) = (0, Needs::default());
-        let named = lane.group_limits(group);
+        let named = queue.group_limits(group);
         let rate = self.dispatch.rate.refill.is_some();
-        if group.is_some() || rate || lane.seldom.refill.is_some() || !lane.seldom.limits.is_empty() {
+        if group.is_some() || rate || queue.seldom.refill.is_some() || !queue.seldom.limits.is_empty() {
             let price = Price::of_job(job);
             let of_group = group.and_then(|at| {
-                let (fair, group) = (lane.fair.as_deref()?, lane.group(at)?);
+                let (fair, group) = (queue.fair.as_deref()?, queue.group(at)?);
                 Some((&group.bucket, fair.refill(group)?))
             });
-            let own = lane.seldom.refill.map(|refill| (&lane.seldom.bucket, refill));
+            let own = queue.seldom.refill.map(|refill| (&queue.seldom.bucket, refill));
             let ready = |(bucket, refill)| ready_at(bucket, &refill, price.plain);
             until = own.into_iter().chain(of_group).map(ready).max().unwrap_or(0);
             needs.board = rate.then_some(price.plain);
-            if !(lane.seldom.limits.is_empty() && named.is_empty()) {
-                let mut list: Vec<u32> = lane.seldom.limits.iter().chain(named).copied().collect();
+            if !(queue.seldom.limits.is_empty() && named.is_empty()) {
+                let mut list: Vec<u32> = queue.seldom.limits.iter().chain(named).copied().collect();
                 list.sort_unstable();
                 list.dedup();
                 self.local.best_queue.look_at_limits(list.len());

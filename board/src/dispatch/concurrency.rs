@@ -14,22 +14,22 @@ use crate::structures::byte_string::ByteString;
 
 impl Board {
     /// How many jobs of a queue may run at once; `None` without a limit. O(1).
-    pub(crate) fn most(&self, lane: &Queue) -> Option<u64> {
-        let own = lane.settings.get(Setting::Concurrency);
+    pub(crate) fn most(&self, queue: &Queue) -> Option<u64> {
+        let own = queue.settings.get(Setting::Concurrency);
         own.or_else(|| self.settings.get(Setting::Concurrency)).and_then(|most| u64::try_from(most).ok())
     }
 
     /// Whether the queue, or a shared limit that it names, is full. O(1).
-    pub(crate) fn is_full(&self, lane: &Queue) -> bool {
-        self.most(lane).is_some_and(|most| lane.count(State::Claimed) >= most)
-            || self.dispatch.limits.first_full(&lane.seldom.limits).is_some()
+    pub(crate) fn is_full(&self, queue: &Queue) -> bool {
+        self.most(queue).is_some_and(|most| queue.count(State::Claimed) >= most)
+            || self.dispatch.limits.first_full(&queue.seldom.limits).is_some()
     }
 
     /// How many jobs of a queue may run at once; -1 without a limit. O(1).
     pub fn concurrency(&self, queue: &[u8]) -> i64 {
-        let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
-        let most = match lane {
-            Some(lane) => self.most(lane),
+        let queue = self.queues.find(queue).and_then(|q| self.queues.get(q));
+        let most = match queue {
+            Some(queue) => self.most(queue),
             None => self.most(&Queue::default()),
         };
         most.map_or(-1, |most| most as i64)
@@ -39,7 +39,7 @@ impl Board {
     pub(crate) fn check_concurrency(&self, slot: u32, claim: bool, now: i64) -> Result<(), Refusal> {
         let job = self.job(slot).map_err(|_| Refusal::NoJob)?;
         let queue = self.queue_number(job);
-        if self.queues.get(queue).is_some_and(|lane| self.is_full(lane)) {
+        if self.queues.get(queue).is_some_and(|queue| self.is_full(queue)) {
             return Err(Refusal::Limit("concurrency"));
         }
         self.check_group(job, claim.then_some(slot), now)?;
@@ -62,7 +62,7 @@ impl Board {
         if !self.dispatch.limits.is_empty() {
             self.limits_freed(queue, group);
         }
-        if self.queues.get(queue).is_some_and(|lane| self.most(lane).is_some()) {
+        if self.queues.get(queue).is_some_and(|queue| self.most(queue).is_some()) {
             self.wake_queue(queue);
         }
     }

@@ -104,7 +104,7 @@ impl Board {
         now: i64,
     ) -> Result<(), ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
-        let (queue, group) = (self.queue_number(job), job.group());
+        let (queue_number, group) = (self.queue_number(job), job.group());
         let more = |refill: &Refill, before: i64, after: i64| {
             after - if estimate { refill.taken(before) } else { before }
         };
@@ -116,24 +116,24 @@ impl Board {
                 self.wake_shared(|board| board.busy().to_vec());
             }
         }
-        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-        if let Some(refill) = lane.seldom.refill {
-            settle(&mut lane.seldom.bucket, &refill, plain(&refill), now);
+        let queue = self.queues.get_mut(queue_number).ok_or(ApplyError)?;
+        if let Some(refill) = queue.seldom.refill {
+            settle(&mut queue.seldom.bucket, &refill, plain(&refill), now);
             match plain(&refill) < 0 {
-                true => self.wake_queue(queue),
-                false => self.review_candidates(queue),
+                true => self.wake_queue(queue_number),
+                false => self.review_candidates(queue_number),
             }
         }
         if let Some(at) = group {
-            let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+            let fair = self.queues.get_mut(queue_number).and_then(|queue| queue.fair.as_deref_mut());
             let fair = fair.ok_or(ApplyError)?;
             let refill = fair.groups.get(at).and_then(|group| fair.refill(group));
             if let (Some(refill), Some(group)) = (refill, fair.groups.get_mut(at)) {
                 settle(&mut group.bucket, &refill, plain(&refill), now);
-                self.reseat(queue, at);
+                self.reseat(queue_number, at);
             }
         }
-        for number in self.limits_of(queue, group) {
+        for number in self.limits_of(queue_number, group) {
             let Some(limit) = self.dispatch.limits.get_mut(number) else { continue };
             let Some(refill) = limit.refill else { continue };
             let more = more(&refill, before.of(&limit.name), after.of(&limit.name));

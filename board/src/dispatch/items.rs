@@ -239,11 +239,11 @@ impl<'a> Item<'a> for RoundsImage {
         need(is_name(&self.queue), "queue")?;
         need(self.rounds.is_sorted_by(|a, b| a.level < b.level), "rounds out of order")?;
         let number = board.queue(&self.queue);
-        let lane = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
-        need(lane.fair.is_none(), "rounds twice")?;
+        let queue = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
+        need(queue.fair.is_none(), "rounds twice")?;
         need(self.settings.is_valid(Level::Group), "settings")?;
         let rounds = self.rounds.into_iter();
-        lane.fair = Some(Box::new(Fair {
+        queue.fair = Some(Box::new(Fair {
             plain: self.plain.load(PLAIN)?,
             rounds: rounds.map(|round| (round.level, Round { time: round.time, groups: 0 })).collect(),
             settings: self.settings,
@@ -251,7 +251,7 @@ impl<'a> Item<'a> for RoundsImage {
             limits: self.limits.clone(),
             ..Fair::default()
         }));
-        if !lane.fair.as_ref().is_none_or(|fair| fair.settings.is_empty()) {
+        if !queue.fair.as_ref().is_none_or(|fair| fair.settings.is_empty()) {
             board.queues.hold(number);
         }
         if !self.limits.is_empty() {
@@ -304,8 +304,8 @@ impl<'a> Item<'a> for GroupImage {
     fn load(self, board: &mut Board, _loading: &mut Loading) -> Result<(), SnapshotError> {
         need(is_name(&self.name), "group")?;
         let number = board.queues.find(&*self.queue).ok_or(SnapshotError("queue"))?;
-        let lane = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
-        let fair = lane.fair.as_deref_mut().ok_or(SnapshotError("a group without rounds"))?;
+        let queue = board.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
+        let fair = queue.fair.as_deref_mut().ok_or(SnapshotError("a group without rounds"))?;
         need(fair.find(&self.name).is_none(), "a group twice")?;
         need(self.settings.is_valid(Level::Group) && is_time(self.paused), "group")?;
         let seat = self.seat.load(self.number)?;
@@ -343,9 +343,8 @@ impl Board {
     /// Seats the groups of each queue from what the snapshot says of their places.
     pub(crate) fn load_rounds(&mut self) {
         let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
-        let lanes = numbers.into_iter();
-        for number in lanes {
-            let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) else {
+        for number in numbers {
+            let Some(fair) = self.queues.get_mut(number).and_then(|queue| queue.fair.as_deref_mut()) else {
                 continue;
             };
             let Fair { groups, turns, own_limits, rounds, plain, .. } = fair;
@@ -365,8 +364,8 @@ impl Board {
     pub(crate) fn find_barred(&mut self) {
         let places = self.dispatch.limits.iter().flat_map(|(_, limit)| &limit.groups).cloned();
         for (name, at) in places.collect::<BTreeSet<(ByteString, u32)>>() {
-            let lane = self.queues.find(&*name).and_then(|queue| self.queues.get_mut(queue));
-            let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
+            let queue = self.queues.find(&*name).and_then(|queue| self.queues.get_mut(queue));
+            let fair = queue.and_then(|queue| queue.fair.as_deref_mut());
             if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
                 let list = group.limits.as_deref().unwrap_or_default();
                 group.barred = self.dispatch.limits.first_full(list).is_some();
@@ -378,7 +377,7 @@ impl Board {
     pub(crate) fn count_bounds(&mut self) {
         let numbers: Vec<u32> = self.queues.iter().map(|(number, _, _)| number).collect();
         for number in numbers {
-            if let Some(fair) = self.queues.get_mut(number).and_then(|lane| lane.fair.as_deref_mut()) {
+            if let Some(fair) = self.queues.get_mut(number).and_then(|queue| queue.fair.as_deref_mut()) {
                 fair.bounds = fair.count_bounds();
             }
         }

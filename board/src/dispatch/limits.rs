@@ -206,9 +206,9 @@ impl Queue {
 impl Board {
     /// The shared limits that count for a job of this queue and group, each once. O(k).
     pub(crate) fn limits_of(&self, queue: u32, group: Option<u32>) -> Vec<u32> {
-        let Some(lane) = self.queues.get(queue) else { return Vec::new() };
-        let more = lane.group_limits(group).iter().filter(|number| !lane.seldom.limits.contains(number));
-        lane.seldom.limits.iter().chain(more).copied().collect()
+        let Some(queue) = self.queues.get(queue) else { return Vec::new() };
+        let more = queue.group_limits(group).iter().filter(|number| !queue.seldom.limits.contains(number));
+        queue.seldom.limits.iter().chain(more).copied().collect()
     }
 
     /// Counts a job of this queue and group that starts (`by` 1) or stops (`by` -1) running. O(k
@@ -220,7 +220,7 @@ impl Board {
                 limit.runs = limit.runs.saturating_add_signed(by);
             }
         }
-        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        let fair = self.queues.get_mut(queue).and_then(|queue| queue.fair.as_deref_mut());
         if let Some((fair, at)) = fair.zip(group) {
             for number in fair.limits_of(at).to_vec() {
                 if let Some(share) = fair.shares.get_mut(&number) {
@@ -320,10 +320,10 @@ impl Board {
 
     /// The claimed jobs of a queue that count against a limit.
     pub(crate) fn runs_under(&self, queue: u32, number: u32) -> u64 {
-        let Some(lane) = self.queues.get(queue) else { return 0 };
-        let share = lane.fair.as_deref().and_then(|fair| fair.shares.get(&number));
-        match lane.seldom.limits.contains(&number) {
-            true => lane.count(State::Claimed),
+        let Some(queue) = self.queues.get(queue) else { return 0 };
+        let share = queue.fair.as_deref().and_then(|fair| fair.shares.get(&number));
+        match queue.seldom.limits.contains(&number) {
+            true => queue.count(State::Claimed),
             false => share.map_or(0, |share| share.runs),
         }
     }
@@ -332,7 +332,7 @@ impl Board {
     /// O(k log k).
     pub(crate) fn limits_at(&self, queue: &[u8], group: Option<&[u8]>) -> Vec<u32> {
         let Some(number) = self.queues.find(queue) else { return Vec::new() };
-        let fair = self.queues.get(number).and_then(|lane| lane.fair.as_deref());
+        let fair = self.queues.get(number).and_then(|queue| queue.fair.as_deref());
         let known = group.and_then(|name| fair?.find(name));
         let mut list = self.limits_of(number, known);
         if let (Some(_), None, Some(fair)) = (group, known, fair) {

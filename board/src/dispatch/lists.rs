@@ -120,7 +120,9 @@ impl Board {
     }
 
     fn tidy_shares(&mut self, queue: u32, numbers: &[u32]) {
-        let Some(fair) = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut()) else { return };
+        let Some(fair) = self.queues.get_mut(queue).and_then(|queue| queue.fair.as_deref_mut()) else {
+            return;
+        };
         for number in numbers {
             if fair.shares.get(number).is_some_and(|share| share.lists == 0) {
                 fair.shares.remove(number);
@@ -139,15 +141,15 @@ impl Board {
             for number in self.limits_of(queue, job.group()) {
                 *runs.entry(number).or_default() += 1;
             }
-            let lane = self.queues.get(queue);
-            for number in lane.map_or(&[][..], |lane| lane.group_limits(job.group())) {
+            let named = self.queues.get(queue).map_or(&[][..], |queue| queue.group_limits(job.group()));
+            for number in named {
                 *shares.entry((queue, *number)).or_default() += 1;
             }
         }
         let mut queues: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
         let mut groups: BTreeMap<u32, BTreeSet<(ByteString, u32)>> = BTreeMap::new();
-        for (queue, name, lane) in self.queues.iter() {
-            let fair = lane.fair.as_deref();
+        for (queue_number, name, queue) in self.queues.iter() {
+            let fair = queue.fair.as_deref();
             let own = fair.into_iter().flat_map(|fair| fair.groups.iter());
             let own = own.filter_map(|(at, group)| Some((Some(at), group, group.limits.as_deref()?)));
             let mut lists: BTreeMap<u32, u32> = BTreeMap::new();
@@ -162,7 +164,7 @@ impl Board {
             }
             fair.iter().flat_map(|fair| &*fair.limits).for_each(|n| *lists.entry(*n).or_default() += 1);
             let share = |(number, lists): (&u32, &u32)| {
-                let runs = shares.get(&(queue, *number)).copied().unwrap_or(0);
+                let runs = shares.get(&(queue_number, *number)).copied().unwrap_or(0);
                 (*number, Share { lists: *lists, runs })
             };
             let shares: BTreeMap<u32, Share> = lists.iter().map(share).collect();
@@ -173,11 +175,11 @@ impl Board {
             if fair.is_some_and(|fair| fair.shares != shares || fair.runs != grouped) {
                 return Err("the groups of a queue do not know their limits".into());
             }
-            for number in &*lane.seldom.limits {
+            for number in &*queue.seldom.limits {
                 *lists.entry(*number).or_default() += 1;
             }
             for (number, lists) in lists {
-                queues.entry(number).or_default().insert(queue, lists);
+                queues.entry(number).or_default().insert(queue_number, lists);
             }
         }
         for (number, limit) in self.dispatch.limits.iter() {

@@ -45,12 +45,12 @@ impl Rested {
 impl Board {
     /// When a job may take its permits from its board, its queue and its group, Unix ms: a time in
     /// the past if it may now. O(1).
-    pub(crate) fn tokens_at(&self, lane: &Queue, job: &Job) -> i64 {
-        let group = job.group().and_then(|at| Some((lane.fair.as_deref()?, lane.group(at)?)));
+    pub(crate) fn tokens_at(&self, queue: &Queue, job: &Job) -> i64 {
+        let group = job.group().and_then(|at| Some((queue.fair.as_deref()?, queue.group(at)?)));
         if self.dispatch.rate.refill.is_none()
-            && lane.seldom.refill.is_none()
+            && queue.seldom.refill.is_none()
             && group.is_none()
-            && lane.seldom.limits.is_empty()
+            && queue.seldom.limits.is_empty()
         {
             return 0;
         }
@@ -58,12 +58,12 @@ impl Board {
         let of_group = group.and_then(|(fair, group)| Some((&group.bucket, fair.refill(group)?)));
         let all = [
             self.dispatch.rate.refill.map(|refill| (&self.dispatch.rate.bucket, refill)),
-            lane.seldom.refill.map(|refill| (&lane.seldom.bucket, refill)),
+            queue.seldom.refill.map(|refill| (&queue.seldom.bucket, refill)),
             of_group,
         ];
         let ready = |(bucket, refill)| ready_at(bucket, &refill, price.plain);
         let own = all.into_iter().flatten().map(ready).max();
-        let lists = [&lane.seldom.limits, lane.group_limits(job.group())];
+        let lists = [&queue.seldom.limits, queue.group_limits(job.group())];
         self.local.best_queue.look_at_limits(lists.iter().map(|list| list.len()).sum());
         let named = lists.into_iter().map(|list| self.dispatch.limits.tokens_at(list, price)).max();
         own.max(named).unwrap_or(0)
@@ -71,8 +71,8 @@ impl Board {
 
     /// Refuses a claim of a job that lacks permits.
     pub(crate) fn check_tokens(&self, job: &Job, now: i64) -> Result<(), Refusal> {
-        let lane = self.queue_of(job);
-        match lane.is_some_and(|lane| self.tokens_at(lane, job) > now) {
+        let queue = self.queue_of(job);
+        match queue.is_some_and(|queue| self.tokens_at(queue, job) > now) {
             true if self.paused_limit(job, now).is_some() => Err(Refusal::Paused),
             true => Err(Refusal::Limit("rate")),
             false => Ok(()),
@@ -92,11 +92,11 @@ impl Board {
                 self.board_rate_changed();
             }
         }
-        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-        if let Some(refill) = lane.seldom.refill {
-            take(&mut lane.seldom.bucket, &refill, cost, now);
+        let queue = self.queues.get_mut(queue).ok_or(ApplyError)?;
+        if let Some(refill) = queue.seldom.refill {
+            take(&mut queue.seldom.bucket, &refill, cost, now);
         }
-        if let (Some(at), Some(fair)) = (group, lane.fair.as_deref_mut()) {
+        if let (Some(at), Some(fair)) = (group, queue.fair.as_deref_mut()) {
             let refill = fair.groups.get(at).and_then(|group| fair.refill(group));
             if let (Some(refill), Some(group)) = (refill, fair.groups.get_mut(at)) {
                 take(&mut group.bucket, &refill, cost, now);
@@ -111,7 +111,7 @@ impl Board {
         if at == PLAIN {
             return;
         }
-        let Some(fair) = self.queues.get(queue).and_then(|lane| lane.fair.as_deref()) else { return };
+        let Some(fair) = self.queues.get(queue).and_then(|queue| queue.fair.as_deref()) else { return };
         let Some(group) = fair.groups.get(at) else { return };
         let before = group.rest;
         let mut rest = group.rests_until(&fair.settings, |slot| self.price(slot).plain, self.local.moment);
@@ -123,7 +123,7 @@ impl Board {
         let barred =
             group.limits.as_ref().is_some_and(|list| self.dispatch.limits.first_full(list).is_some());
         if barred != group.barred {
-            let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+            let fair = self.queues.get_mut(queue).and_then(|queue| queue.fair.as_deref_mut());
             if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
                 group.barred = barred;
             }
@@ -147,7 +147,7 @@ impl Board {
             }
             _ => {}
         }
-        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        let fair = self.queues.get_mut(queue).and_then(|queue| queue.fair.as_deref_mut());
         if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
             group.rest = rest;
         }
@@ -160,9 +160,9 @@ impl Board {
     }
 
     /// The slot of the job that a queue gives next. O(log groups), O(1) without groups.
-    pub(crate) fn next_of(&self, lane: &Queue, now: i64) -> Option<u32> {
-        let Some(fair) = lane.fair.as_deref() else { return lane.ready.first() };
-        let [own, shared] = fair.firsts(&lane.ready);
+    pub(crate) fn next_of(&self, queue: &Queue, now: i64) -> Option<u32> {
+        let Some(fair) = queue.fair.as_deref() else { return queue.ready.first() };
+        let [own, shared] = fair.firsts(&queue.ready);
         let open = |slot| {
             self.dispatch.limits.first_full(&fair.limits).is_none()
                 && self.dispatch.limits.tokens_at(&fair.limits, self.price(slot)) <= now
@@ -177,10 +177,10 @@ impl Board {
 
     /// When permits let a queue give a job, Unix ms: a time in the past if they do now. Other
     /// obstacles do not count.
-    fn opens_at(&self, lane: &Queue) -> Option<i64> {
-        let at = |slot| self.store.jobs.get(slot).map(|job| self.tokens_at(lane, job));
-        let Some(fair) = lane.fair.as_deref() else { return at(lane.ready.first()?) };
-        let [own, shared] = fair.firsts(&lane.ready);
+    fn opens_at(&self, queue: &Queue) -> Option<i64> {
+        let at = |slot| self.store.jobs.get(slot).map(|job| self.tokens_at(queue, job));
+        let Some(fair) = queue.fair.as_deref() else { return at(queue.ready.first()?) };
+        let [own, shared] = fair.firsts(&queue.ready);
         let shared = shared.filter(|_| self.dispatch.limits.first_full(&fair.limits).is_none());
         [own, shared].into_iter().flatten().filter_map(|(_, slot)| at(slot)).min()
     }
@@ -204,8 +204,8 @@ impl Board {
             false => queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
         };
         for queue in queues {
-            let Some(lane) = self.queues.get(queue) else { continue };
-            let Some(at) = self.opens_at(lane) else { continue };
+            let opens = self.queues.get(queue).and_then(|queue| self.opens_at(queue));
+            let Some(at) = opens else { continue };
             if at > now && at < NEVER {
                 self.local.waiting_for_permits.add(queue, at);
                 self.wake_at(at);

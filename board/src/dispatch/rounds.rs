@@ -56,12 +56,12 @@ impl Board {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (key, group) = (job.ready_key(), job.group());
         let key_of = |s| ready_key_of(&self.store.jobs, s);
-        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-        let fair = lane.fair.as_deref_mut().ok_or(ApplyError)?;
+        let queue = self.queues.get_mut(queue).ok_or(ApplyError)?;
+        let fair = queue.fair.as_deref_mut().ok_or(ApplyError)?;
         match group {
             None => {
-                lane.ready.insert(key, slot, key_of);
-                fair.reseat(PLAIN, &lane.ready, &self.store.jobs, &mut self.dispatch.turns);
+                queue.ready.insert(key, slot, key_of);
+                fair.reseat(PLAIN, &queue.ready, &self.store.jobs, &mut self.dispatch.turns);
             }
             Some(at) => {
                 fair.all.insert(key, slot, key_of);
@@ -79,10 +79,10 @@ impl Board {
     pub(crate) fn quit_ready(&mut self, queue: u32, slot: u32) -> Result<bool, ApplyError> {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (key, group) = (job.ready_key(), job.group());
-        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-        let fair = lane.fair.as_deref_mut().ok_or(ApplyError)?;
+        let queue = self.queues.get_mut(queue).ok_or(ApplyError)?;
+        let fair = queue.fair.as_deref_mut().ok_or(ApplyError)?;
         let stood = match group {
-            None => lane.ready.remove(key, slot),
+            None => queue.ready.remove(key, slot),
             Some(at) => {
                 let group = fair.groups.get_mut(at).ok_or(ApplyError)?;
                 if job.has_begun() {
@@ -92,20 +92,20 @@ impl Board {
             }
         };
         let at = group.unwrap_or(PLAIN);
-        fair.left(at, level(key), &lane.ready, &self.store.jobs);
-        fair.reseat(at, &lane.ready, &self.store.jobs, &mut self.dispatch.turns);
+        fair.left(at, level(key), &queue.ready, &self.store.jobs);
+        fair.reseat(at, &queue.ready, &self.store.jobs, &mut self.dispatch.turns);
         Ok(stood)
     }
 
     /// Puts a group where it belongs in the rounds of its queue, after something about it has
     /// changed. O(log n).
-    pub(crate) fn reseat(&mut self, queue: u32, at: u32) {
-        self.weigh_rest(queue, at);
-        let Some(lane) = self.queues.get_mut(queue) else { return };
-        let Some(fair) = lane.fair.as_deref_mut() else { return };
-        match fair.reseat(at, &lane.ready, &self.store.jobs, &mut self.dispatch.turns) {
-            true => self.mark_busy(queue),
-            false => self.review_candidates(queue),
+    pub(crate) fn reseat(&mut self, number: u32, at: u32) {
+        self.weigh_rest(number, at);
+        let Some(queue) = self.queues.get_mut(number) else { return };
+        let Some(fair) = queue.fair.as_deref_mut() else { return };
+        match fair.reseat(at, &queue.ready, &self.store.jobs, &mut self.dispatch.turns) {
+            true => self.mark_busy(number),
+            false => self.review_candidates(number),
         }
     }
 
@@ -114,12 +114,12 @@ impl Board {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let queue = self.queue_number(job);
         let (group, level) = (job.group().unwrap_or(PLAIN), level(job.ready_key()));
-        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-        if let Some(fair) = lane.fair.as_deref_mut() {
+        let queue = self.queues.get_mut(queue).ok_or(ApplyError)?;
+        if let Some(fair) = queue.fair.as_deref_mut() {
             fair.charge(group, level, &mut self.dispatch.turns);
-        } else if lane.seldom.refill.is_none()
+        } else if queue.seldom.refill.is_none()
             && self.dispatch.rate.refill.is_none()
-            && lane.seldom.limits.is_empty()
+            && queue.seldom.limits.is_empty()
         {
             return Ok(());
         }
@@ -128,10 +128,10 @@ impl Board {
 
     /// The groups of a queue, which has rounds from now on.
     pub(crate) fn open_rounds(&mut self, queue: u32) -> Result<&mut Fair, ApplyError> {
-        let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-        let fair = lane.fair.get_or_insert_with(|| {
+        let queue = self.queues.get_mut(queue).ok_or(ApplyError)?;
+        let fair = queue.fair.get_or_insert_with(|| {
             let mut fair = Box::<Fair>::default();
-            fair.reseat(PLAIN, &lane.ready, &self.store.jobs, &mut self.dispatch.turns);
+            fair.reseat(PLAIN, &queue.ready, &self.store.jobs, &mut self.dispatch.turns);
             fair
         });
         Ok(fair)
@@ -175,7 +175,7 @@ impl Board {
     /// Releases one reference to a group.
     pub(crate) fn release_group(&mut self, queue: u32, at: u32) {
         self.frees(queue, Some(at));
-        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        let fair = self.queues.get_mut(queue).and_then(|queue| queue.fair.as_deref_mut());
         if let Some(group) = fair.and_then(|fair| fair.groups.get_mut(at)) {
             group.refs = group.refs.saturating_sub(1);
         }
@@ -186,7 +186,7 @@ impl Board {
     /// of its queue.
     pub(crate) fn tidy_group(&mut self, queue: u32, at: u32) {
         self.reseat(queue, at);
-        if let Some(fair) = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut()) {
+        if let Some(fair) = self.queues.get_mut(queue).and_then(|queue| queue.fair.as_deref_mut()) {
             fair.tidy(at);
         }
         self.close_rounds(queue);
@@ -194,8 +194,8 @@ impl Board {
 
     /// Removes the rounds of a queue that nothing needs.
     pub(crate) fn close_rounds(&mut self, queue: u32) {
-        let Some(lane) = self.queues.get_mut(queue) else { return };
-        let Some(fair) = lane.fair.take_if(|fair| fair.is_unused()) else { return };
+        let rounds = self.queues.get_mut(queue).map(|queue| &mut queue.fair);
+        let Some(fair) = rounds.and_then(|rounds| rounds.take_if(|fair| fair.is_unused())) else { return };
         if fair.review.is_some() {
             if let Some(name) = self.queues.key(queue) {
                 self.dispatch.reviews.remove(name);
@@ -216,7 +216,7 @@ impl Board {
     /// was.
     pub(crate) fn check_group(&self, job: &Job, claim: Option<u32>, now: i64) -> Result<(), Refusal> {
         let Some(at) = job.group() else { return Ok(()) };
-        let fair = self.queue_of(job).and_then(|lane| lane.fair.as_deref());
+        let fair = self.queue_of(job).and_then(|queue| queue.fair.as_deref());
         let Some((fair, group)) = fair.and_then(|fair| Some((fair, fair.groups.get(at)?))) else {
             return Ok(());
         };
@@ -248,8 +248,8 @@ impl Board {
 
     /// How many jobs of a group are in this state. O(1).
     pub fn count_group(&self, queue: &[u8], group: &[u8], state: State) -> u64 {
-        let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
-        lane.and_then(|lane| lane.group_named(group)).map_or(0, |group| group.count(state))
+        let queue = self.queues.find(queue).and_then(|q| self.queues.get(q));
+        queue.and_then(|queue| queue.group_named(group)).map_or(0, |group| group.count(state))
     }
 
     /// Up to `n` groups, queue by queue in the order of the queues' names, starting at a queue and
@@ -262,17 +262,17 @@ impl Board {
     ) -> (Vec<GroupOf<'b>>, Option<GroupOf<'b>>) {
         let (first, number) = from.unwrap_or_default();
         let named = |number| Some((self.queues.key(number)?, self.queues.get(number)?));
-        let mut lanes: Vec<(&ByteString, &Queue)> = match only {
+        let mut queues: Vec<(&ByteString, &Queue)> = match only {
             Some(name) => self.queues.find(name).and_then(named).into_iter().collect(),
-            None => self.queues.iter().map(|(_, name, lane)| (name, lane)).collect(),
+            None => self.queues.iter().map(|(_, name, queue)| (name, queue)).collect(),
         };
-        lanes.retain(|(name, lane)| lane.fair.is_some() && ***name >= *first);
-        lanes.sort_unstable_by_key(|(name, _)| *name);
+        queues.retain(|(name, queue)| queue.fair.is_some() && ***name >= *first);
+        queues.sort_unstable_by_key(|(name, _)| *name);
         let begin = |name: &ByteString| if **name == *first { number } else { 0 };
-        let mut rows = lanes.into_iter().flat_map(|(queue, lane)| {
-            lane.fair.iter().flat_map(move |fair| {
-                let groups = fair.groups.iter_from(begin(queue)).filter(|(_, group)| group.is_known());
-                groups.map(move |(number, group)| GroupOf { queue, number, fair, group })
+        let mut rows = queues.into_iter().flat_map(|(name, queue)| {
+            queue.fair.iter().flat_map(move |fair| {
+                let groups = fair.groups.iter_from(begin(name)).filter(|(_, group)| group.is_known());
+                groups.map(move |(number, group)| GroupOf { queue: name, number, fair, group })
             })
         });
         (rows.by_ref().take(n).collect(), rows.next())

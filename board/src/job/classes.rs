@@ -78,8 +78,8 @@ impl Board {
         let group = self.group_name(job).map(ByteString::from);
         let fresh = self.hold_class(&queue, &name, options);
         self.job_mut(slot)?.class = fresh;
-        self.lane_loses(old, bytes);
-        self.lane_gains(fresh, bytes);
+        self.queue_loses(old, bytes);
+        self.queue_gains(fresh, bytes);
         // The group of the same name in the new queue replaces its group.
         let to = self.store.classes.key(fresh).ok_or(ApplyError)?.queue;
         if let (Some((from, at)), Some(name)) = (from.filter(|(from, _)| *from != to), group) {

@@ -57,7 +57,7 @@ impl Board {
     pub(crate) fn join_aside(&mut self, queue: u32, slot: u32) -> Result<(), ApplyError> {
         let jobs = &self.store.jobs;
         let job = jobs.get(slot).ok_or(ApplyError)?;
-        let line = self.queues.get_mut(queue).and_then(|lane| lane.aside_mut(job.state));
+        let line = self.queues.get_mut(queue).and_then(|queue| queue.aside_mut(job.state));
         let key_of = |s| jobs.get(s).map(Self::aside_key).unwrap_or_default();
         line.ok_or(ApplyError)?.insert(Self::aside_key(job), slot, key_of);
         Ok(())
@@ -66,10 +66,10 @@ impl Board {
     /// Removes a job from its line; false when it was not there.
     pub(crate) fn quit_aside(&mut self, queue: u32, slot: u32) -> bool {
         let Some(job) = self.store.jobs.get(slot) else { return false };
-        let Some(lane) = self.queues.get_mut(queue) else { return false };
-        let stood = lane.aside_mut(job.state).is_some_and(|line| line.remove(Self::aside_key(job), slot));
-        if lane.by_queue.0.as_ref().is_some_and(|lines| lines.iter().all(SortedSlots::is_empty)) {
-            lane.by_queue = ByQueue::default();
+        let Some(queue) = self.queues.get_mut(queue) else { return false };
+        let stood = queue.aside_mut(job.state).is_some_and(|line| line.remove(Self::aside_key(job), slot));
+        if queue.by_queue.0.as_ref().is_some_and(|lines| lines.iter().all(SortedSlots::is_empty)) {
+            queue.by_queue = ByQueue::default();
         }
         stood
     }
@@ -88,7 +88,7 @@ impl Board {
             let line =
                 SortedSlots::from_sorted(&all, |s| jobs.get(s).map(Self::aside_key).unwrap_or_default());
             let lines =
-                self.queues.get_mut(*queue).map(|lane| lane.by_queue.0.get_or_insert_with(Box::default));
+                self.queues.get_mut(*queue).map(|queue| queue.by_queue.0.get_or_insert_with(Box::default));
             if let Some(place) = lines.and_then(|lines| lines.get_mut(*at)) {
                 *place = line;
             }
@@ -97,9 +97,9 @@ impl Board {
 
     /// Checks that each queue has the jobs that it counts, in their order.
     pub(crate) fn check_by_queue(&self) -> Result<(), String> {
-        for (number, name, lane) in self.queues.iter() {
+        for (number, name, queue) in self.queues.iter() {
             for state in State::ALL.into_iter().filter(|state| state.is_aside()) {
-                let slots: Vec<u32> = lane
+                let slots: Vec<u32> = queue
                     .aside(state)
                     .map_or_else(Vec::new, |line| line.iter_from(None, |_| Default::default()).collect());
                 let here = |slot: &u32| {
@@ -110,7 +110,7 @@ impl Board {
                 };
                 let keys = slots.iter().map(|slot| self.store.jobs.get(*slot).map(Self::aside_key));
                 let sorted = keys.is_sorted_by(|a, b| a < b);
-                let counted = lane.counts.get(state as usize).copied() == Some(slots.len() as u64);
+                let counted = queue.counts.get(state as usize).copied() == Some(slots.len() as u64);
                 if !sorted || !counted || !slots.iter().all(here) {
                     return Err(format!("{} jobs of the queue {name:?} stand elsewhere", state.name()));
                 }

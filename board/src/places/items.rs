@@ -139,8 +139,8 @@ impl<'a> Item<'a> for JobImage<'a> {
         let class = board.hold_class(self.queue, self.name, options);
         if let Some(at) = self.group {
             let queue = board.store.classes.key(class).ok_or(SnapshotError("class"))?.queue;
-            let lane = board.queues.get_mut(queue);
-            let fair = lane.and_then(|lane| lane.fair.as_deref_mut());
+            let queue = board.queues.get_mut(queue);
+            let fair = queue.and_then(|queue| queue.fair.as_deref_mut());
             fair.and_then(|fair| fair.groups.get_mut(at)).ok_or(SnapshotError("group"))?.refs += 1;
         }
         need(are_costs(self.costs.iter().copied(), COSTS_MOST), "costs")?;

@@ -126,7 +126,7 @@ impl Board {
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let (state, group) = (job.state, job.group());
         let open = group.is_some() && (state == State::Claimed || job.has_begun());
-        let queue = self.store.classes.key(job.class).ok_or(ApplyError)?.queue;
+        let queue_number = self.store.classes.key(job.class).ok_or(ApplyError)?.queue;
         if !state.ended() && job.extras.as_ref().is_some_and(|extras| extras.user.is_some()) {
             self.owner_loses(slot);
         }
@@ -141,21 +141,21 @@ impl Board {
             }
             State::Ready => {
                 let expires = job.at.get() == NEVER || self.places.seldom.expiries.remove(job.at_key(), slot);
-                let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-                let (stood, idle) = match (&lane.fair, group) {
+                let queue = self.queues.get_mut(queue_number).ok_or(ApplyError)?;
+                let (stood, idle) = match (&queue.fair, group) {
                     (None, None) => {
-                        let stood = lane.ready.remove(job.ready_key(), slot);
-                        (stood, lane.ready.is_empty())
+                        let stood = queue.ready.remove(job.ready_key(), slot);
+                        (stood, queue.ready.is_empty())
                     }
-                    _ => (self.quit_ready(queue, slot)?, self.is_idle(queue)),
+                    _ => (self.quit_ready(queue_number, slot)?, self.is_idle(queue_number)),
                 };
                 if idle {
-                    self.idle_queue(queue);
+                    self.idle_queue(queue_number);
                 } else if !self.local.waiting_for_permits.is_empty() {
                     // The next job may cost less than the one for whose permits a client waits.
-                    self.mark_busy(queue);
+                    self.mark_busy(queue_number);
                 } else {
-                    self.review_candidates(queue);
+                    self.review_candidates(queue_number);
                 }
                 stood && expires
             }
@@ -188,21 +188,21 @@ impl Board {
                 line.remove(job.ended_key(), slot) && dropped
             }
         };
-        let stood = stood && (!state.is_aside() || self.quit_aside(queue, slot));
-        self.tally(queue, group, state, -1);
+        let stood = stood && (!state.is_aside() || self.quit_aside(queue_number, slot));
+        self.tally(queue_number, group, state, -1);
         if open {
-            self.tally_open(queue, group, -1);
+            self.tally_open(queue_number, group, -1);
         }
         if state == State::Claimed {
-            self.run_ended(queue, group);
+            self.run_ended(queue_number, group);
         }
         stood.then_some(held).ok_or(ApplyError)
     }
 
-    pub(crate) fn tally(&mut self, queue: u32, group: Option<u32>, state: State, by: i64) {
-        let mut lane = self.queues.get_mut(queue);
-        if let (Some(lane), Some(at)) = (lane.as_deref_mut(), group) {
-            if let Some(Fair { groups, runs, .. }) = lane.fair.as_deref_mut() {
+    pub(crate) fn tally(&mut self, number: u32, group: Option<u32>, state: State, by: i64) {
+        let mut queue = self.queues.get_mut(number);
+        if let (Some(queue), Some(at)) = (queue.as_deref_mut(), group) {
+            if let Some(Fair { groups, runs, .. }) = queue.fair.as_deref_mut() {
                 let Some(group) = groups.get_mut(at) else { return };
                 if let Some(n) = group.counts.get_mut(state as usize) {
                     *n = n.saturating_add_signed(by as i32);
@@ -212,19 +212,19 @@ impl Board {
                 }
             }
         }
-        for counts in [Some(&mut self.places.counts), lane.map(|q| &mut q.counts)].into_iter().flatten() {
+        for counts in [Some(&mut self.places.counts), queue.map(|q| &mut q.counts)].into_iter().flatten() {
             if let Some(n) = counts.get_mut(state as usize) {
                 *n = n.saturating_add_signed(by);
             }
         }
         if state == State::Claimed && !self.dispatch.limits.is_empty() {
-            self.tally_limits(queue, group, by);
+            self.tally_limits(number, group, by);
         }
     }
 
     /// Adds `by` to the number of jobs of a group that have been claimed and have not ended.
     pub(crate) fn tally_open(&mut self, queue: u32, group: Option<u32>, by: i32) {
-        let fair = self.queues.get_mut(queue).and_then(|lane| lane.fair.as_deref_mut());
+        let fair = self.queues.get_mut(queue).and_then(|queue| queue.fair.as_deref_mut());
         if let Some(group) = fair.zip(group).and_then(|(fair, at)| fair.groups.get_mut(at)) {
             group.open = group.open.saturating_add_signed(by);
         }
@@ -240,7 +240,7 @@ impl Board {
         self.mark_changed(slot);
         let job = self.store.jobs.get(slot).ok_or(ApplyError)?;
         let group = job.group();
-        let queue = self.store.classes.key(job.class).ok_or(ApplyError)?.queue;
+        let queue_number = self.store.classes.key(job.class).ok_or(ApplyError)?.queue;
         let owned = job.extras.as_ref().is_some_and(|extras| extras.user.is_some());
         let jobs = &self.store.jobs;
         let at_key = |s| jobs.get(s).map(Job::at_key).unwrap_or_default();
@@ -259,19 +259,19 @@ impl Board {
                 }
             }
             State::Ready => {
-                let lane = self.queues.get_mut(queue).ok_or(ApplyError)?;
-                let plain = lane.fair.is_none() && group.is_none();
+                let queue = self.queues.get_mut(queue_number).ok_or(ApplyError)?;
+                let plain = queue.fair.is_none() && group.is_none();
                 if plain {
-                    lane.ready.insert(job.ready_key(), slot, |s| ready_key_of(jobs, s));
+                    queue.ready.insert(job.ready_key(), slot, |s| ready_key_of(jobs, s));
                 }
                 if job.at.get() != NEVER {
                     self.places.seldom.expiries.insert(job.at_key(), slot, at_key);
                     self.local.next_event.lower(job.at.get());
                 }
                 if !plain {
-                    self.join_ready(queue, slot)?;
+                    self.join_ready(queue_number, slot)?;
                 }
-                self.mark_busy(queue);
+                self.mark_busy(queue_number);
             }
             State::Claimed => {
                 let store = &self.store;
@@ -298,15 +298,15 @@ impl Board {
                 if let (State::Failed, Some(kind)) = (state, kind) {
                     *self.places.kinds.entry(kind.clone()).or_default() += 1;
                 }
-                self.frees(queue, group);
+                self.frees(queue_number, group);
             }
         }
         if state.is_aside() {
-            self.join_aside(queue, slot)?;
+            self.join_aside(queue_number, slot)?;
         }
-        self.tally(queue, group, state, 1);
+        self.tally(queue_number, group, state, 1);
         if state == State::Claimed && !self.dispatch.limits.is_empty() {
-            self.limits_filled(queue, group);
+            self.limits_filled(queue_number, group);
         }
         if owned && !state.ended() {
             self.owner_gains(slot);
@@ -315,9 +315,9 @@ impl Board {
             let open =
                 self.store.jobs.get(slot).is_some_and(|job| state == State::Claimed || job.has_begun());
             if open {
-                self.tally_open(queue, group, 1);
+                self.tally_open(queue_number, group, 1);
             }
-            self.reseat(queue, at);
+            self.reseat(queue_number, at);
         }
         Ok(())
     }

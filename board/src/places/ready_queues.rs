@@ -14,22 +14,22 @@ impl Board {
     }
 
     /// Marks that a queue has ready jobs.
-    pub(crate) fn mark_busy(&mut self, queue: u32) {
-        let Some(lane) = self.queues.get_mut(queue) else { return };
-        if lane.local.busy_at.is_none() {
-            lane.local.busy_at = Some(self.local.busy.len() as u32);
-            self.local.busy.push(queue);
+    pub(crate) fn mark_busy(&mut self, number: u32) {
+        let Some(queue) = self.queues.get_mut(number) else { return };
+        if queue.local.busy_at.is_none() {
+            queue.local.busy_at = Some(self.local.busy.len() as u32);
+            self.local.busy.push(number);
             self.count_candidates();
         }
-        self.review_candidates(queue);
-        self.mark_woken(queue);
+        self.review_candidates(number);
+        self.mark_woken(number);
     }
 
     /// Marks a queue with ready jobs as one that may give one again.
-    fn mark_woken(&mut self, queue: u32) {
-        let Some(lane) = self.queues.get_mut(queue).filter(|lane| !lane.local.woken) else { return };
-        lane.local.woken = true;
-        self.local.woken.push(queue);
+    fn mark_woken(&mut self, number: u32) {
+        let Some(queue) = self.queues.get_mut(number).filter(|queue| !queue.local.woken) else { return };
+        queue.local.woken = true;
+        self.local.woken.push(number);
     }
 
     /// A queue has no ready job any more.
@@ -44,8 +44,8 @@ impl Board {
         }
         self.local.busy.swap_remove(at as usize);
         if let Some(moved) = self.local.busy.get(at as usize).copied() {
-            if let Some(lane) = self.queues.get_mut(moved) {
-                lane.local.busy_at = Some(at);
+            if let Some(queue) = self.queues.get_mut(moved) {
+                queue.local.busy_at = Some(at);
             }
         }
         self.review_candidates(queue);
@@ -55,8 +55,8 @@ impl Board {
     /// Calls `each` with the number of each queue that has got ready jobs since the last call.
     pub fn woken(&mut self, mut each: impl FnMut(&mut Board, u32)) {
         while let Some(queue) = self.local.woken.pop() {
-            if let Some(lane) = self.queues.get_mut(queue) {
-                lane.local.woken = false;
+            if let Some(queue) = self.queues.get_mut(queue) {
+                queue.local.woken = false;
             }
             each(self, queue);
         }
@@ -74,7 +74,7 @@ impl Board {
 
     /// Marks a queue with ready jobs as one that has just got them. O(1).
     pub(crate) fn wake_queue(&mut self, queue: u32) {
-        if self.queues.get(queue).is_some_and(|lane| !lane.is_idle()) {
+        if self.queues.get(queue).is_some_and(|queue| !queue.is_idle()) {
             self.mark_busy(queue);
         }
     }
@@ -94,7 +94,7 @@ impl Board {
         }
         for queue in queues(self) {
             self.local.best_queue.look();
-            if self.queues.get(queue).is_some_and(|lane| !lane.is_idle()) {
+            if self.queues.get(queue).is_some_and(|queue| !queue.is_idle()) {
                 self.mark_woken(queue);
             }
         }

@@ -47,7 +47,7 @@ impl Board {
         }
         self.store.heap = self.store.heap.saturating_sub(job.heap());
         self.store.allotted = self.store.allotted.saturating_sub(job.allotted());
-        self.lane_loses(job.class, self.weight(&job));
+        self.queue_loses(job.class, self.weight(&job));
         if let Some(group) = job.group() {
             self.release_group(self.queue_number(&job), group);
         }
@@ -86,7 +86,7 @@ impl Board {
     pub(crate) fn add_record(&mut self, slot: u32, job: Job) -> Result<(), ApplyError> {
         self.store.heap += job.heap();
         self.store.allotted += job.allotted();
-        self.lane_gains(job.class, self.weight(&job));
+        self.queue_gains(job.class, self.weight(&job));
         let (named, seed) = (!job.chosen_id().is_empty(), job.seed());
         if !self.store.jobs.insert_at(slot, job) {
             return Err(ApplyError);
@@ -114,8 +114,8 @@ impl Board {
         self.store.heap = (self.store.heap + after).saturating_sub(before);
         match after.checked_sub(before) {
             Some(0) => {}
-            Some(more) => self.lane_gains(class, more),
-            None => self.lane_loses(class, before - after),
+            Some(more) => self.queue_gains(class, more),
+            None => self.queue_loses(class, before - after),
         }
         Ok(())
     }

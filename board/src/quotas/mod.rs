@@ -178,7 +178,7 @@ impl Growth {
                 .queues
                 .find(queue)
                 .and_then(|number| board.queues.get(number))
-                .is_none_or(|lane| within(&lane.settings, there, lane.live(), lane.bytes as u64).is_ok())
+                .is_none_or(|queue| within(&queue.settings, there, queue.live(), queue.bytes as u64).is_ok())
     }
 }
 
@@ -200,21 +200,21 @@ impl Board {
 
     /// About how many bytes the records of a queue take. O(1).
     pub fn record_bytes_in(&self, queue: &[u8]) -> u64 {
-        self.queues.find(queue).and_then(|q| self.queues.get(q)).map_or(0, |lane| lane.bytes as u64)
+        self.queues.find(queue).and_then(|q| self.queues.get(q)).map_or(0, |queue| queue.bytes as u64)
     }
 
     /// A record was added to a queue, or grew.
-    pub(crate) fn lane_gains(&mut self, class: u32, bytes: usize) {
-        if let Some(lane) = self.store.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
-            lane.bytes += bytes;
+    pub(crate) fn queue_gains(&mut self, class: u32, bytes: usize) {
+        if let Some(queue) = self.store.classes.key(class).and_then(|c| self.queues.get_mut(c.queue)) {
+            queue.bytes += bytes;
         }
     }
 
     /// A record was removed from a queue, or shrank.
-    pub(crate) fn lane_loses(&mut self, class: u32, bytes: usize) {
+    pub(crate) fn queue_loses(&mut self, class: u32, bytes: usize) {
         let Some(queue) = self.store.classes.key(class).map(|c| c.queue) else { return };
-        if let Some(lane) = self.queues.get_mut(queue) {
-            lane.bytes = lane.bytes.saturating_sub(bytes);
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.bytes = queue.bytes.saturating_sub(bytes);
         }
         self.frees(queue, None);
     }
@@ -231,9 +231,9 @@ impl Board {
                 .into_iter()
                 .any(|s| own.get(s).is_some_and(|most| most >= 0))
         };
-        let bounds = |lane: &Queue| lane.fair.as_ref().is_some_and(|fair| fair.bounds > 0);
-        self.local.bounded =
-            has(&self.settings) || self.queues.iter().any(|(_, _, lane)| has(&lane.settings) || bounds(lane));
+        let bounds = |queue: &Queue| queue.fair.as_ref().is_some_and(|fair| fair.bounds > 0);
+        self.local.bounded = has(&self.settings)
+            || self.queues.iter().any(|(_, _, queue)| has(&queue.settings) || bounds(queue));
     }
 
     /// The groups of a queue.
@@ -267,8 +267,8 @@ impl Board {
         }
         within(&self.settings, growth.all, self.live(), self.record_bytes())?;
         for (name, load) in &growth.queues {
-            if let Some(lane) = self.queues.find(&**name).and_then(|q| self.queues.get(q)) {
-                within(&lane.settings, *load, lane.live(), lane.bytes as u64)?;
+            if let Some(queue) = self.queues.find(&**name).and_then(|q| self.queues.get(q)) {
+                within(&queue.settings, *load, queue.live(), queue.bytes as u64)?;
             }
         }
         match growth.groups.iter().all(|((queue, group), by)| self.group_has_room(queue, group, *by)) {

@@ -79,7 +79,7 @@ impl Board {
     fn mark_freed(&mut self, queue: u32, group: Option<u32>) {
         let (Some(freed), Some(name)) = (&mut self.local.freed, self.queues.key(queue)) else { return };
         freed.queues.insert(name.clone());
-        let fair = self.queues.get(queue).and_then(|lane| lane.fair.as_deref());
+        let fair = self.queues.get(queue).and_then(|queue| queue.fair.as_deref());
         if let Some(group) = fair.zip(group).and_then(|(fair, at)| fair.groups.get(at)) {
             freed.groups.insert((name.clone(), group.name.clone()));
         }
@@ -120,10 +120,10 @@ impl Board {
             saw(never, now, Level::Group, queue, Some(group.clone()))?;
         }
         for (name, load) in &growth.queues {
-            let Some(lane) = self.queues.find(&**name).and_then(|at| self.queues.get(at)) else { continue };
+            let Some(queue) = self.queues.find(&**name).and_then(|at| self.queues.get(at)) else { continue };
             let all = whole.queues.get(name).copied().unwrap_or_default();
-            let now = within(&lane.settings, *load, lane.live(), lane.bytes as u64);
-            saw(within(&lane.settings, all, 0, 0), now, Level::Queue, name, group_in(name))?;
+            let now = within(&queue.settings, *load, queue.live(), queue.bytes as u64);
+            saw(within(&queue.settings, all, 0, 0), now, Level::Queue, name, group_in(name))?;
         }
         let never = within(&self.settings, whole.all, 0, 0);
         let now = within(&self.settings, growth.all, self.live(), self.record_bytes());

@@ -120,11 +120,11 @@ impl Board {
                 reasons.extend(self.pauses_of(job, job.at.get().max(env.now)));
             }
             State::Ready => {
-                let lane = self.queue_of(job)?;
-                reasons = self.obstacles(job, slot, lane, env.now);
+                let queue = self.queue_of(job)?;
+                reasons = self.obstacles(job, slot, queue, env.now);
                 reasons.extend(expiry(job, env.now));
                 claimable = reasons.is_empty();
-                reasons.extend(self.stands(job, slot, lane, claimable, env.now));
+                reasons.extend(self.stands(job, slot, queue, claimable, env.now));
                 reasons.extend(due_expiry(job, env.now));
             }
             _ => reasons.push(over(job)),
@@ -341,10 +341,10 @@ impl Board {
     }
 
     /// What is in line before a ready job, and who would take it.
-    fn stands(&self, job: &Job, slot: u32, lane: &Queue, claimable: bool, now: i64) -> Vec<Reason> {
-        let next = claimable && self.next_of(lane, now) == Some(slot);
-        let place = self.in_line(job, slot, lane);
-        let nobody = claimable.then(|| self.nobody_claims(job, lane, next));
+    fn stands(&self, job: &Job, slot: u32, queue: &Queue, claimable: bool, now: i64) -> Vec<Reason> {
+        let next = claimable && self.next_of(queue, now) == Some(slot);
+        let place = self.in_line(job, slot, queue);
+        let nobody = claimable.then(|| self.nobody_claims(job, queue, next));
         match next {
             true => nobody.into_iter().chain([place]).collect(),
             false => [place].into_iter().chain(nobody).collect(),

@@ -73,13 +73,13 @@ impl Board {
     /// The names, sorted, of the limits that a queue names, or a group of it, or
     /// [`crate::ALL_GROUPS`]; `None` when there is no list.
     pub fn limits_named(&self, queue: &[u8], group: Option<&[u8]>) -> Option<Vec<&[u8]>> {
-        let lane = self.queues.get(self.queues.find(queue)?)?;
+        let queue = self.queues.get(self.queues.find(queue)?)?;
         let list = match group {
-            None => Some(&lane.seldom.limits).filter(|list| !list.is_empty()),
+            None => Some(&queue.seldom.limits).filter(|list| !list.is_empty()),
             Some(crate::ALL_GROUPS) => {
-                lane.fair.as_deref().map(|fair| &fair.limits).filter(|list| !list.is_empty())
+                queue.fair.as_deref().map(|fair| &fair.limits).filter(|list| !list.is_empty())
             }
-            Some(group) => lane.group_named(group).and_then(|group| group.limits.as_ref()),
+            Some(group) => queue.group_named(group).and_then(|group| group.limits.as_ref()),
         };
         let mut names: Vec<&[u8]> = self.dispatch.limits.of(list?).map(|limit| &*limit.name).collect();
         names.sort_unstable();

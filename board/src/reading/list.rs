@@ -145,9 +145,9 @@ impl Board {
         let queues = page.filters.queues();
         if !queues.is_empty() && state.is_aside() {
             let numbers = queues.into_iter().filter_map(|name| self.queues.find(name));
-            let lanes = numbers.filter_map(|number| self.queues.get(number));
+            let named = numbers.filter_map(|number| self.queues.get(number));
             let key_of = |s: u32| self.store.jobs.get(s).map(Self::aside_key).unwrap_or_default();
-            let lines = lanes.filter_map(|lane| lane.aside(state));
+            let lines = named.filter_map(|queue| queue.aside(state));
             return page.ended_within(state, key, key_of, |key| merged(lines, key, page.reverse, key_of));
         }
         let at_key = |s: u32| self.store.jobs.get(s).map(Job::at_key).unwrap_or_default();
@@ -181,10 +181,12 @@ impl Board {
             true => self.busy().to_vec(),
             false => queues.iter().filter_map(|name| self.queues.find(*name)).collect(),
         };
-        let lanes = numbers.into_iter().filter_map(|q| self.queues.get(q));
+        let named = numbers.into_iter().filter_map(|q| self.queues.get(q));
         let lines: Vec<&SortedSlots<ReadyKey>> = match groups.is_empty() {
-            true => lanes.flat_map(Queue::ready_lines).collect(),
-            false => lanes.flat_map(|lane| groups.iter().filter_map(|name| lane.group_line(name))).collect(),
+            true => named.flat_map(Queue::ready_lines).collect(),
+            false => {
+                named.flat_map(|queue| groups.iter().filter_map(|name| queue.group_line(name))).collect()
+            }
         };
         merged(lines, key, page.reverse, key_of)
     }
@@ -277,20 +279,20 @@ impl Board {
     /// Adds up what is counted already; `None` when that takes more than `most` looks at a group.
     fn count_from_tallies(&self, filters: &Filters<'_>, most: usize) -> Option<u64> {
         let (queues, groups) = (filters.queues(), filters.groups());
-        let lanes = if queues.is_empty() { self.queues.used() } else { queues.len() };
-        if lanes.saturating_mul(groups.len()) > most {
+        let asked = if queues.is_empty() { self.queues.used() } else { queues.len() };
+        if asked.saturating_mul(groups.len()) > most {
             return None;
         }
         let states: Vec<State> = WALK.into_iter().filter(|s| filters.allows_state(*s)).collect();
         let sum = |count: &dyn Fn(State) -> u64| states.iter().map(|state| count(*state)).sum::<u64>();
-        let in_group = |lane: &Queue, name: &[u8]| {
-            lane.group_named(name).map_or(0, |group| sum(&|state| group.count(state)))
+        let in_group = |queue: &Queue, name: &[u8]| {
+            queue.group_named(name).map_or(0, |group| sum(&|state| group.count(state)))
         };
-        let in_groups = |lane| groups.iter().map(|name| in_group(lane, name)).sum::<u64>();
+        let in_groups = |queue| groups.iter().map(|name| in_group(queue, name)).sum::<u64>();
         Some(match (queues.is_empty(), groups.is_empty()) {
             (true, true) => sum(&|state| self.count(state)),
             (false, true) => queues.iter().map(|q| sum(&|state| self.count_in(q, state))).sum(),
-            (true, false) => self.queues.iter().map(|(_, _, lane)| in_groups(lane)).sum(),
+            (true, false) => self.queues.iter().map(|(_, _, queue)| in_groups(queue)).sum(),
             (false, false) => {
                 let numbers = queues.iter().filter_map(|name| self.queues.find(*name));
                 numbers.filter_map(|number| self.queues.get(number)).map(in_groups).sum()
@@ -300,8 +302,8 @@ impl Board {
 
     /// How many jobs of a queue are in this state. O(1).
     pub fn count_in(&self, queue: &[u8], state: State) -> u64 {
-        let lane = self.queues.find(queue).and_then(|q| self.queues.get(q));
-        lane.and_then(|l| l.counts.get(state as usize)).copied().unwrap_or(0)
+        let queue = self.queues.find(queue).and_then(|q| self.queues.get(q));
+        queue.and_then(|l| l.counts.get(state as usize)).copied().unwrap_or(0)
     }
 
     /// Whether a queue has jobs, has settings of its own or of groups, or is paused.

@@ -69,34 +69,34 @@ impl Level<'_> {
     }
 }
 
-fn group_of<'b>(job: &Job, lane: &'b Queue) -> Option<(&'b Fair, &'b Group)> {
-    let fair = lane.fair.as_deref()?;
+fn group_of<'b>(job: &Job, queue: &'b Queue) -> Option<(&'b Fair, &'b Group)> {
+    let fair = queue.fair.as_deref()?;
     Some((fair, fair.groups.get(job.group()?)?))
 }
 
 impl Board {
     /// What keeps a ready job from being claimed by its id. O(log n), and up to four times
     /// [`LOOKS`] for a limit or an ordered group.
-    pub(crate) fn obstacles(&self, job: &Job, slot: u32, lane: &Queue, now: i64) -> Vec<Reason> {
+    pub(crate) fn obstacles(&self, job: &Job, slot: u32, queue: &Queue, now: i64) -> Vec<Reason> {
         let mut all = self.pauses_of(job, now);
-        all.extend(self.no_room(job, lane));
-        let group = group_of(job, lane);
+        all.extend(self.no_room(job, queue));
+        let group = group_of(job, queue);
         all.extend(group.and_then(|(fair, group)| self.no_group_room(job, fair, group)));
         all.extend(self.no_named_room(job));
         all.extend(group.and_then(|(fair, group)| self.out_of_turn(job, slot, fair, group)));
-        all.extend(self.lacks_permits(job, lane, now));
+        all.extend(self.lacks_permits(job, queue, now));
         all
     }
 
     /// The pauses of its board, its queue, its group and its limits that last beyond this time.
     pub(crate) fn pauses_of(&self, job: &Job, beyond: i64) -> Vec<Reason> {
-        let queue = self.queue_name(job);
-        let lane = self.queue_of(job);
-        let group = lane.and_then(|lane| group_of(job, lane)).map(|(_, group)| group);
+        let name = self.queue_name(job);
+        let queue = self.queue_of(job);
+        let group = queue.and_then(|queue| group_of(job, queue)).map(|(_, group)| group);
         let all = [
             Some((Level::Board, self.dispatch.pauses.whole())),
-            lane.map(|lane| (Level::Queue(queue), lane.paused)),
-            group.map(|group| (Level::Group(queue, &group.name), group.paused)),
+            queue.map(|queue| (Level::Queue(name), queue.paused)),
+            group.map(|group| (Level::Group(name, &group.name), group.paused)),
         ];
         let limits = self.limits_of(self.queue_number(job), job.group()).into_iter();
         let limits = limits.filter_map(|number| self.dispatch.limits.get(number));
@@ -153,8 +153,8 @@ impl Board {
         self.limits_of(self.queue_number(job), job.group()).into_iter().filter_map(reason).collect()
     }
 
-    fn no_room(&self, job: &Job, lane: &Queue) -> Option<Reason> {
-        let (most, runs) = (self.most(lane)?, lane.count(State::Claimed));
+    fn no_room(&self, job: &Job, queue: &Queue) -> Option<Reason> {
+        let (most, runs) = (self.most(queue)?, queue.count(State::Claimed));
         let here = |held: &Job| self.queue_number(held) == self.queue_number(job);
         (runs >= most).then(|| self.full(&Level::Queue(self.queue_name(job)), most, runs, here))
     }
@@ -212,9 +212,9 @@ impl Board {
         Some(Reason { code: "ordered", details, text })
     }
 
-    fn lacks_permits(&self, job: &Job, lane: &Queue, now: i64) -> Vec<Reason> {
-        let (queue, price) = (self.queue_name(job), Price::of_job(job));
-        let group = group_of(job, lane);
+    fn lacks_permits(&self, job: &Job, queue: &Queue, now: i64) -> Vec<Reason> {
+        let (name, price) = (self.queue_name(job), Price::of_job(job));
+        let group = group_of(job, queue);
         let named = self.limits_of(self.queue_number(job), job.group());
         let named = named.iter().filter_map(|number| {
             let limit = self.dispatch.limits.get(*number)?;
@@ -222,14 +222,14 @@ impl Board {
         });
         let all: [Option<(Level<'_>, &Option<Bucket>, Refill)>; 3] = [
             self.dispatch.rate.refill.map(|refill| (Level::Board, &self.dispatch.rate.bucket, refill)),
-            lane.seldom.refill.map(|refill| (Level::Queue(queue), &lane.seldom.bucket, refill)),
+            queue.seldom.refill.map(|refill| (Level::Queue(name), &queue.seldom.bucket, refill)),
             group.and_then(|(fair, group)| {
-                Some((Level::Group(queue, &group.name), &group.bucket, fair.refill(group)?))
+                Some((Level::Group(name, &group.name), &group.bucket, fair.refill(group)?))
             }),
         ];
         let reason = |(level, bucket, refill): (Level<'_>, &Option<Bucket>, Refill)| {
             let cost = match level {
-                Level::Limit(name) => price.of(name),
+                Level::Limit(limit) => price.of(limit),
                 _ => price.plain,
             };
             let at = Some(ready_at(bucket, &refill, cost)).filter(|at| *at > now)?;
@@ -264,9 +264,9 @@ impl Board {
     }
 
     /// How many jobs are before it in its line, and which groups have their turn before its group.
-    pub(crate) fn in_line(&self, job: &Job, slot: u32, lane: &Queue) -> Reason {
-        let group = group_of(job, lane).map(|(_, group)| group);
-        let line = group.map_or(&lane.ready, |group| &group.ready);
+    pub(crate) fn in_line(&self, job: &Job, slot: u32, queue: &Queue) -> Reason {
+        let group = group_of(job, queue).map(|(_, group)| group);
+        let line = group.map_or(&queue.ready, |group| &group.ready);
         let (ahead, exact) =
             line.before(ready_key_of(&self.store.jobs, slot), RUNS, |s| ready_key_of(&self.store.jobs, s));
         let mut details = vec![("ahead", count(ahead))];
@@ -274,7 +274,7 @@ impl Board {
             details.push(("more", Detail::Number(1)));
         }
         let least = if exact { "" } else { "At least " };
-        let within = match (&lane.fair, group) {
+        let within = match (&queue.fair, group) {
             (None, _) => "of its queue",
             (_, Some(_)) => "of its group",
             (_, None) => "of its queue without a group",
@@ -285,7 +285,7 @@ impl Board {
                 format!("{least}{n} ready jobs {within} come before it. A higher priority moves it forward.")
             }
         };
-        if let Some(fair) = &lane.fair {
+        if let Some(fair) = &queue.fair {
             details.push(("groups", count(fair.turns.len() + fair.own_limits.len())));
             let seat = fair.seat(job.group().unwrap_or(PLAIN)).and_then(|seat| seat.place);
             if let Some(place) = seat {
@@ -305,15 +305,15 @@ impl Board {
     }
 
     /// Nothing keeps the job back: no worker asks for it.
-    pub(crate) fn nobody_claims(&self, job: &Job, lane: &Queue, next: bool) -> Reason {
-        let queue = clean(self.queue_name(job));
-        let (mut details, since) = match lane.local.pace.claimed() {
+    pub(crate) fn nobody_claims(&self, job: &Job, queue: &Queue, next: bool) -> Reason {
+        let name = clean(self.queue_name(job));
+        let (mut details, since) = match queue.local.pace.claimed() {
             0 => (Vec::new(), "at all".to_string()),
             since => (vec![("since", time(since))], format!("since {since}")),
         };
         let which = if next { "The next claim takes it" } else { "Claims take it in its turn" };
         let mut text =
-            format!("{which}. Nobody has claimed from queue {queue} {since}, as far as this server knows.");
+            format!("{which}. Nobody has claimed from queue {name} {since}, as far as this server knows.");
         let quiet = self.workers.registrations.quiet();
         if quiet > 0 {
             details.push(("quiet", count(quiet)));

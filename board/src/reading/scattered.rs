@@ -85,9 +85,9 @@ impl Board {
 
     /// All ready jobs, in no order.
     pub(crate) fn all_ready(&self) -> Slots<'_> {
-        let lanes = self.busy().iter().filter_map(|queue| self.queues.get(*queue));
+        let queues = self.busy().iter().filter_map(|queue| self.queues.get(*queue));
         let key_of = |_| (Reverse(0), 0, 0);
-        Box::new(lanes.flat_map(Queue::ready_lines).flat_map(move |line| line.iter_from(None, key_of)))
+        Box::new(queues.flat_map(Queue::ready_lines).flat_map(move |line| line.iter_from(None, key_of)))
     }
 }
 

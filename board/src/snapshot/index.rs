@@ -79,7 +79,7 @@ impl Board {
         // For each queue the jobs without a group, then those of each group, and then all with
         // groups again.
         let group_of = |s: u32| jobs.get(s).and_then(Job::group);
-        let mut lanes = Vec::new();
+        let mut lines_of = Vec::new();
         for slots in ready.chunk_by(|a, b| queue_of(*a) == queue_of(*b)) {
             let Some(queue) = slots.first().map(|first| queue_of(*first)) else { continue };
             let (mut grouped, plain): (Vec<u32>, Vec<u32>) =
@@ -93,15 +93,20 @@ impl Board {
                 (SortedSlots::from_sorted(slots, ready_key), again)
             };
             let groups = groups.filter_map(|slots| Some((group_of(*slots.first()?)?, lines(slots))));
-            lanes.push((queue, SortedSlots::from_sorted(&plain, ready_key), all, groups.collect::<Vec<_>>()));
+            lines_of.push((
+                queue,
+                SortedSlots::from_sorted(&plain, ready_key),
+                all,
+                groups.collect::<Vec<_>>(),
+            ));
         }
         self.places.leases = leases;
         for (number, claims, seen) in held {
             let worker = self.workers.names.get_mut(number).ok_or(SnapshotError("worker"))?;
             (worker.claims, worker.local.seen) = (claims, seen);
         }
-        let busy: Vec<u32> = lanes.iter().map(|(number, ..)| *number).collect();
-        for (number, line, all, groups) in lanes {
+        let busy: Vec<u32> = lines_of.iter().map(|(number, ..)| *number).collect();
+        for (number, line, all, groups) in lines_of {
             let queue = self.queues.get_mut(number).ok_or(SnapshotError("queue"))?;
             queue.ready = line;
             if let Some(fair) = queue.fair.as_deref_mut() {

@@ -235,8 +235,8 @@ impl Board {
     pub(crate) fn note(&mut self, queue: u32, tally: Tally, now: i64) {
         let Some(today) = self.today(queue, now) else { return };
         today.add(tally);
-        if let Some(lane) = self.queues.get_mut(queue) {
-            lane.local.pace.count(tally, now);
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.local.pace.count(tally, now);
         }
     }
 
@@ -291,8 +291,8 @@ impl Board {
             today.add(Tally::Claimed);
             today.wait.add(waited);
         }
-        if let Some(lane) = self.queues.get_mut(queue) {
-            lane.local.pace.claims(now);
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.local.pace.claims(now);
         }
     }
 

@@ -109,26 +109,26 @@ impl Board {
     pub fn pace(&self, queue: Option<&[u8]>, now: i64) -> Pace {
         match queue {
             Some(name) => {
-                let lane = self.queues.find(name).and_then(|q| self.queues.get(q));
-                lane.map_or_else(Pace::default, |lane| self.pace_of(lane, now))
+                let queue = self.queues.find(name).and_then(|q| self.queues.get(q));
+                queue.map_or_else(Pace::default, |queue| self.pace_of(queue, now))
             }
             None => {
                 let mut all = Pace::default();
-                self.queues.iter().for_each(|(_, _, lane)| all.add(self.pace_of(lane, now)));
+                self.queues.iter().for_each(|(_, _, queue)| all.add(self.pace_of(queue, now)));
                 all
             }
         }
     }
 
-    fn pace_of(&self, lane: &Queue, now: i64) -> Pace {
-        let [came, went] = lane.local.pace.last_minute(now).map(|n| n / 60.0);
-        let oldest = self.oldest_ready(lane, now);
-        Pace { arrivals: came, completions: went, ready: lane.count(State::Ready), oldest }
+    fn pace_of(&self, queue: &Queue, now: i64) -> Pace {
+        let [came, went] = queue.local.pace.last_minute(now).map(|n| n / 60.0);
+        let oldest = self.oldest_ready(queue, now);
+        Pace { arrivals: came, completions: went, ready: queue.count(State::Ready), oldest }
     }
 
     /// How long ago the oldest ready job of a queue first could run, ms: see [`Pace::oldest`].
-    pub(crate) fn oldest_ready(&self, lane: &Queue, now: i64) -> Option<i64> {
-        let lines = [Some(&lane.ready), lane.fair.as_ref().map(|fair| &fair.all)];
+    pub(crate) fn oldest_ready(&self, queue: &Queue, now: i64) -> Option<i64> {
+        let lines = [Some(&queue.ready), queue.fair.as_ref().map(|fair| &fair.all)];
         let since = lines.into_iter().flatten().filter_map(|line| self.oldest(line)).min();
         since.map(|since| now.saturating_sub(since).max(0))
     }

@@ -144,10 +144,10 @@ impl Board {
     /// The job that a queue gives now, if it gives one. O(log groups).
     pub(crate) fn head(&self, queue: u32, now: i64) -> Option<(ReadyKey, u32)> {
         self.local.best_queue.look();
-        let lane = self.queues.get(queue).filter(|lane| lane.paused <= now && !self.is_full(lane))?;
-        let slot = self.next_of(lane, now)?;
+        let queue = self.queues.get(queue).filter(|queue| queue.paused <= now && !self.is_full(queue))?;
+        let slot = self.next_of(queue, now)?;
         let job = self.store.jobs.get(slot)?;
-        (self.tokens_at(lane, job) <= now).then(|| (job.plain_key(), slot))
+        (self.tokens_at(queue, job) <= now).then(|| (job.plain_key(), slot))
     }
 
     fn best(&self, queues: impl Iterator<Item = u32>, now: i64) -> Option<u32> {
@@ -198,10 +198,10 @@ impl Board {
             return 0;
         }
         let count = |queue: u32| {
-            let lane = self.queues.get(queue).filter(|_| self.head(queue, now).is_some())?;
-            let room = self.most(lane).map(|most| most.saturating_sub(lane.count(State::Claimed)));
+            let queue = self.queues.get(queue).filter(|_| self.head(queue, now).is_some())?;
+            let room = self.most(queue).map(|most| most.saturating_sub(queue.count(State::Claimed)));
             let room = room.and_then(|room| usize::try_from(room).ok());
-            Some(room.map_or(lane.ready_len(), |room| room.min(lane.ready_len())))
+            Some(room.map_or(queue.ready_len(), |room| room.min(queue.ready_len())))
         };
         if let Some(found) = queues.is_empty().then(|| self.count_candidate_jobs(most, now, count)).flatten()
         {

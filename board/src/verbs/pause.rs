@@ -181,11 +181,11 @@ impl Board {
 
     /// How many jobs run in a queue, a group of it, or on the whole board.
     fn running(&self, queue: Option<u32>, group: Option<u32>) -> u64 {
-        let lane = queue.and_then(|queue| self.queues.get(queue));
-        match (lane, group) {
+        let queue = queue.and_then(|number| self.queues.get(number));
+        match (queue, group) {
             (None, _) => self.count(State::Claimed),
-            (Some(lane), None) => lane.count(State::Claimed),
-            (Some(lane), Some(at)) => lane.group(at).map_or(0, |group| group.count(State::Claimed)),
+            (Some(queue), None) => queue.count(State::Claimed),
+            (Some(queue), Some(at)) => queue.group(at).map_or(0, |group| group.count(State::Claimed)),
         }
     }
 
@@ -266,8 +266,8 @@ impl Board {
     /// Until when a queue is paused, by itself or with the whole board: Unix ms, [`NEVER`] without
     /// end, `None` when it is not paused. Without a queue, the whole board. O(1).
     pub fn paused(&self, queue: Option<&[u8]>, now: i64) -> Option<i64> {
-        let lane = queue.and_then(|name| self.queues.get(self.queues.find(name)?));
-        let until = self.dispatch.pauses.whole().max(lane.map_or(0, |lane| lane.paused));
+        let queue = queue.and_then(|name| self.queues.get(self.queues.find(name)?));
+        let until = self.dispatch.pauses.whole().max(queue.map_or(0, |queue| queue.paused));
         (until > now).then_some(until)
     }
 }

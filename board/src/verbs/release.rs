@@ -62,10 +62,10 @@ impl Board {
     /// The time at which a job would have to have become ready to be first of the ready jobs of its
     /// priority, in its queue or its group; `None` when its own is early enough. O(log n).
     fn before_all(&self, job: &Job) -> Option<i64> {
-        let lane = self.queue_of(job)?;
+        let queue = self.queue_of(job)?;
         let line = match job.group() {
-            Some(at) => &lane.group(at)?.ready,
-            None => &lane.ready,
+            Some(at) => &queue.group(at)?.ready,
+            None => &queue.ready,
         };
         let own = job.ready_key();
         let key_of = |slot| ready_key_of(&self.store.jobs, slot);
