@@ -199,13 +199,22 @@ class Server:
         """Stops it (or kills it) and starts it again on the same folder and port.
 
         New `config` lines replace the old ones. Fails when the old process has crashed. Old clients are
-        closed; ask for new ones.
+        closed; ask for new ones. What was answered is in the append-only file when it is killed.
         """
+        if kill:
+            with contextlib.suppress(redis.RedisError):
+                wait_until(self.has_written, what="the append-only file has what was answered")
         self.kill() if kill else self.stop()
         self.check_log()
         if config is not None:
             self.config = list(config)
         self.start()
+
+    def has_written(self) -> bool:
+        """Whether all that it has answered is written. With `everysec` it may lag by two seconds, while the
+        disk still syncs what came before."""
+        info = self.info("persistence")
+        return not info.get("aof_buffer_length", 0) or info["aof_last_write_status"] != "ok"
 
     def survive(self) -> Board:
         """Kills it and starts it again: the board is as before. Saves first if that is not done already."""
