@@ -4,9 +4,12 @@
 
 What a worker should do, and where it stands here:
 
+- register with ANEW before its first claim (`run`): what an earlier process of its name held lapses, and
+  comes back with a new token and one lapse more, so a job that kills its worker each time ends
 - claim with BLOCK below redis-py's socket timeout of 5 s (`claim`), so that no wait is cut and resent
-- pass SEEN with the highest token it has had (`claim`): jobs of a lost reply come back first; at the start
-  (SEEN 0) those of an earlier run under the same name
+- pass SEEN 0 only after a claim without an answer (`claim`): it holds no job then, so what comes back are the
+  jobs of a lost reply
+- send each command until it is answered (`send`), which SEEN and TOKEN make safe
 - keep its leases with a heartbeat thread while it works, for all jobs that it holds (`Heartbeat`)
 - pass the TOKEN in every verb: whoever has lost a job cannot end it for its new owner
 - stop on SIGTERM: finish the file at hand, abandon the rest, which costs those jobs nothing (`run`)
@@ -19,8 +22,11 @@ import hashlib
 import signal
 import threading
 import time
+from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 BLOCK = 2000
 """Milliseconds that one claim waits for a job."""
@@ -28,13 +34,24 @@ BLOCK = 2000
 CHUNK = 1 << 20
 """Bytes read between two looks at whether the job is still ours."""
 
+AWAY = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, redis.exceptions.MasterDownError)
+"""No answer, or that of a server which will come round. So says the code UNBLOCKED, too."""
+
 GONE = {"STALE", "NOTOWNER", "NOTCLAIMED", "NOJOB", "ENDED"}
 """Codes that say: this job is no longer ours. There is nothing left to do for it."""
 
 
 def connect(port: int, name: str) -> redis.Redis:
-    """A client with text replies; paths that are not UTF-8 go there and back unharmed."""
-    return redis.Redis(port=port, client_name=name, decode_responses=True, encoding_errors="surrogateescape")
+    """A client with text replies; paths that are not UTF-8 go there and back unharmed. It sends nothing again
+    by itself, so that the worker knows which claim had no answer.
+    """
+    return redis.Redis(
+        port=port,
+        client_name=name,
+        decode_responses=True,
+        encoding_errors="surrogateescape",
+        retry=Retry(NoBackoff(), 0),
+    )
 
 
 def as_dict(reply: dict | list) -> dict:
@@ -66,11 +83,6 @@ class Heartbeat(threading.Thread):
             if self.tokens.get(job["id"]) == job["token"]:
                 del self.tokens[job["id"]]
                 self.cancelled.discard(job["id"])
-
-    def drop_all(self) -> None:
-        with self.lock:
-            self.tokens.clear()
-            self.cancelled.clear()
 
     def holds(self, job: dict) -> bool:
         with self.lock:
@@ -110,37 +122,48 @@ class ChecksumWorker:
     ) -> None:
         self.client, self.board, self.name = client, board, name
         self.lease, self.batch, self.pause = lease, batch, pause
-        self.seen = 0
-        self.stopping = threading.Event()
+        self.stop_by: float | None = None
+        """Set by `stop`: until when commands are sent again."""
         self.heartbeat = Heartbeat(client, board, name, lease)
 
+    def stop(self) -> None:
+        if self.stop_by is None:
+            self.stop_by = time.monotonic() + self.lease / 1000
+
     def run(self) -> None:
-        """Works until `stopping` is set; then gives back what it has not begun."""
+        """Works until `stop` is called; then gives back what it has not begun."""
         self.heartbeat.start()
-        while not self.stopping.is_set():
-            try:
-                self.work_off(self.claim())
-            except redis.ConnectionError as error:
-                print(f"{self.name}: {error}", flush=True)
-                self.heartbeat.drop_all()
-                self.seen = 0  # the next claim hands back what the board still counts as ours
-                self.stopping.wait(1)
+        self.send("JOB.WORKER", "REGISTER", self.board, self.name, "ANEW")
+        while self.stop_by is None:
+            self.work_off(self.claim())
         self.heartbeat.stopping.set()
+        self.send("JOB.WORKER", "DEREGISTER", self.board, self.name)
+
+    def send(self, *words: object, again: tuple[object, ...] = ()) -> Any:
+        """Sends a command until it is answered, the second time and later with the words `again`, too."""
+        all_words = words
+        while True:
+            try:
+                return self.client.execute_command(*all_words)
+            except (*AWAY, redis.ResponseError) as error:
+                refused = not isinstance(error, AWAY) and code(error) != "UNBLOCKED"
+                if refused or (self.stop_by is not None and time.monotonic() > self.stop_by):
+                    raise
+                print(f"{self.name}: {error}", flush=True)
+            all_words = (*words, *again)
+            time.sleep(0.2)
 
     def work_off(self, jobs: list[dict]) -> None:
         for job in jobs:
-            if self.stopping.is_set():
+            if self.stop_by is not None:
                 self.end(job, "ABANDON", "REASON", "the worker stops")
             else:
                 self.work(job)
 
     def claim(self) -> list[dict]:
-        reply = self.client.execute_command(
-            "JOB.CLAIM", self.board, self.name, "COUNT", self.batch, "LEASE", self.lease,
-            "BLOCK", BLOCK, "SEEN", self.seen,
-        )  # fmt: skip
+        words = ("COUNT", self.batch, "LEASE", self.lease, "BLOCK", BLOCK)
+        reply = self.send("JOB.CLAIM", self.board, self.name, *words, again=("SEEN", 0))
         jobs = [as_dict(one) for one in reply or []]
-        self.seen = max([self.seen, *(job["token"] for job in jobs)])
         self.heartbeat.hold(jobs)
         return jobs
 
@@ -170,9 +193,7 @@ class ChecksumWorker:
     def end(self, job: dict, verb: str, *words: str) -> None:
         """Ends the claim with one verb. A job that is no longer ours is somebody else's: no harm done."""
         try:
-            self.client.execute_command(
-                f"JOB.{verb}", self.board, self.name, job["id"], *words, "TOKEN", job["token"]
-            )
+            self.send(f"JOB.{verb}", self.board, self.name, job["id"], *words, "TOKEN", job["token"])
         except redis.ResponseError as error:
             if code(error) == "CANCELLED" and verb == "CONSUME":
                 self.end(job, "ABANDON", "REASON", "cancelled")
@@ -186,7 +207,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Consumes checksum jobs until SIGTERM.")
     parser.add_argument("--port", type=int, default=6379)
     parser.add_argument("--board", default="checksums")
-    parser.add_argument("--name", required=True, help="unique among the workers of the board")
+    parser.add_argument("--name", required=True, help="unique among the workers that live")
     parser.add_argument("--lease", type=int, default=30000, help="milliseconds (default: 30000)")
     parser.add_argument("--batch", type=int, default=8, help="jobs taken by one claim (default: 8)")
     parser.add_argument("--pause", type=float, default=0, help="seconds before each file (default: 0)")
@@ -196,8 +217,8 @@ def main() -> None:
     worker = ChecksumWorker(
         client, arguments.board, arguments.name, arguments.lease, arguments.batch, arguments.pause
     )
-    signal.signal(signal.SIGTERM, lambda *_: worker.stopping.set())
-    signal.signal(signal.SIGINT, lambda *_: worker.stopping.set())
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+    signal.signal(signal.SIGINT, lambda *_: worker.stop())
     worker.run()
 
 

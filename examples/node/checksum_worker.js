@@ -2,9 +2,10 @@
 //
 //     npm ci && node checksum_worker.js --port 6379 --board checksums --name worker-1
 //
-// It does what ../checksum_worker.py does: BLOCK and SEEN in each claim, one heartbeat loop for all that it holds,
-// the TOKEN in every verb. A job that is lost or called off stops its work. SIGTERM: it ends the file at hand and
-// abandons the rest. What a broken connection leaves without an answer is sent again, which SEEN and TOKEN make safe.
+// It does what ../checksum_worker.py does: ANEW at its start, BLOCK in each claim, SEEN after one without an answer,
+// one heartbeat loop for all that it holds, the TOKEN in every verb. A job that is lost or called off stops its work.
+// SIGTERM: it ends the file at hand and abandons the rest. What a broken connection leaves without an answer is sent
+// again, which SEEN and TOKEN make safe.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +16,7 @@ const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '6379' },
     board: { type: 'string', default: 'checksums' },
-    name: { type: 'string' }, // unique among the workers of the board
+    name: { type: 'string' }, // unique among the workers that live
     lease: { type: 'string', default: '30000' }, // milliseconds
     batch: { type: 'string', default: '8' }, // jobs taken by one claim
   },
@@ -34,11 +35,11 @@ async function connect() {
   return client.on('error', (error) => console.error(`${name}: ${error.message}`)).connect();
 }
 
-// Sends a command until it is answered. Throws what the server refuses for good.
-async function send(client, ...words) {
-  for (;;) {
+// Sends a command until it is answered, from the second time on with `again`. Throws what is refused for good.
+async function send(client, words, again = []) {
+  for (let all = words; ; all = [...words, ...again]) {
     try {
-      return await client.sendCommand(words.map(String));
+      return await client.sendCommand(all.map(String));
     } catch (error) {
       const refused = error instanceof ErrorReply && !TRANSIENT.test(error.message);
       if (refused || Date.now() > stopBy) throw error;
@@ -75,7 +76,8 @@ async function work({ payload, stop: { signal } }) {
 }
 
 async function end(client, job, [verb, ...words]) {
-  await send(client, `JOB.${verb}`, board, name, job.id, ...words, 'TOKEN', job.token).catch((error) => {
+  const all = [`JOB.${verb}`, board, name, job.id, ...words, 'TOKEN', job.token];
+  await send(client, all).catch((error) => {
     if (!GONE.test(error.message)) throw error;
     const cancelled = verb === 'CONSUME' && error.message.startsWith('CANCELLED');
     return cancelled && end(client, job, ['ABANDON', 'REASON', 'cancelled']);
@@ -85,15 +87,16 @@ async function end(client, job, [verb, ...words]) {
 const [claims, verbs] = await Promise.all([connect(), connect()]); // a claim that waits holds up nothing else
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => (stopBy = Date.now() + Number(lease)));
 heartbeat(verbs);
-for (let seen = 0; stopBy === Infinity; ) {
-  const words = [board, name, 'COUNT', batch, 'LEASE', lease, 'BLOCK', 2000, 'SEEN', seen];
-  const jobs = await send(claims, 'JOB.CLAIM', ...words);
+await send(verbs, ['JOB.WORKER', 'REGISTER', board, name, 'ANEW']); // what an earlier process of this name held lapses
+while (stopBy === Infinity) {
+  const words = ['JOB.CLAIM', board, name, 'COUNT', batch, 'LEASE', lease, 'BLOCK', 2000];
+  const jobs = await send(claims, words, ['SEEN', 0]); // it holds nothing: what comes back is that of a lost reply
   for (const job of jobs ?? []) held.set(job.id, { ...job, stop: new AbortController() });
   for (const job of held.values()) {
-    seen = Math.max(seen, job.token);
     const outcome = stopBy === Infinity ? await work(job) : ['ABANDON', 'REASON', 'the worker stops'];
     if (outcome) await end(verbs, job, outcome);
     held.delete(job.id);
   }
 }
+await send(verbs, ['JOB.WORKER', 'DEREGISTER', board, name]);
 for (const client of [claims, verbs]) client.destroy();

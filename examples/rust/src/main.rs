@@ -2,15 +2,15 @@
 //!
 //!     cargo run --release -- --port 6379 --board checksums --name worker-1
 //!
-//! It does what ../../checksum_worker.py does: BLOCK and SEEN in each claim, one heartbeat loop for all that it holds,
-//! the TOKEN in every verb. A job that is lost or called off stops its work. SIGTERM: it ends the file at hand and
-//! abandons the rest. What a broken connection leaves without an answer is sent again, which SEEN and TOKEN make safe.
+//! It does what ../../checksum_worker.py does: ANEW at its start, BLOCK in each claim, SEEN after one without an
+//! answer, one heartbeat loop for all that it holds, the TOKEN in every verb. A job that is lost or called off stops
+//! its work. SIGTERM: it ends the file at hand and abandons the rest. What a broken connection leaves without an answer
+//! is sent again, which SEEN and TOKEN make safe.
 
 use redis::{from_redis_value, Client, Cmd, Connection, FromRedisValue, RedisResult, Value};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
 use std::sync::{atomic::AtomicBool, atomic::Ordering::Relaxed, Arc, Mutex};
-use std::{fs::File, io, io::Read, thread, time::Duration};
+use std::{collections::HashMap, fs::File, io, io::Read, thread, time::Duration};
 
 /// The codes of errors after which the same command may succeed.
 const TRANSIENT: [&str; 6] = ["LOADING", "READONLY", "MASTERDOWN", "TRYAGAIN", "BUSY", "UNBLOCKED"];
@@ -36,16 +36,18 @@ impl Link {
         Cmd::new().arg(words).query(self.1.as_mut().unwrap())
     }
 
-    /// Sends a command until it is answered, for two minutes at least.
-    fn send<T: FromRedisValue>(&mut self, words: &[&str]) -> RedisResult<T> {
+    /// Sends a command until it is answered, for two minutes at least; from the second time on with `again`.
+    fn send<T: FromRedisValue>(&mut self, words: &[&str], again: &[&str]) -> RedisResult<T> {
+        let mut answer = self.try_send(words);
         for _ in 0..600 {
-            match self.try_send(words) {
+            match answer {
                 Err(error) if error.code().is_none_or(|code| TRANSIENT.contains(&code)) => self.1 = None,
                 answer => return answer,
             }
             thread::sleep(Duration::from_millis(200));
+            answer = self.try_send(&[words, again].concat());
         }
-        self.try_send(words)
+        answer
     }
 }
 
@@ -60,7 +62,7 @@ fn heartbeat(mut link: Link, board: &str, name: &str, lease: &str, pause: Durati
         let head = ["JOB.MHEARTBEAT", board, name, &count];
         let words = [&head, &ids[..], &["TOKENS", &count], &tokens, &["LEASE", lease]].concat();
         let replies: Vec<Value> =
-            if jobs.is_empty() { vec![] } else { link.send(&words).unwrap_or_default() };
+            if jobs.is_empty() { vec![] } else { link.send(&words, &[]).unwrap_or_default() };
         for (job, reply) in jobs.iter().zip(replies) {
             let answer: HashMap<String, i64> = from_redis_value(reply).unwrap_or_default(); // not [code, detail]
             job.over.fetch_or(answer.get("cancel") != Some(&0), Relaxed);
@@ -92,17 +94,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut link, beats, pause) =
         (Link(client.clone(), None), Link(client, None), lease.parse::<u64>()? / 3);
     thread::spawn(move || heartbeat(beats, board, name, lease, Duration::from_millis(pause)));
-    let mut seen = String::from("0");
+    // What an earlier process of this name held lapses.
+    link.send::<Value>(&["JOB.WORKER", "REGISTER", board, name, "ANEW"], &[])?;
     while !stopping.load(Relaxed) {
-        let words = ["COUNT", "8", "LEASE", lease, "BLOCK", "2000", "SEEN", &seen];
-        let records: Option<Vec<_>> = link.send(&[&["JOB.CLAIM", board, name][..], &words].concat())?;
+        let words = ["JOB.CLAIM", board, name, "COUNT", "8", "LEASE", lease, "BLOCK", "2000"];
+        // It holds nothing: what comes back is that of a lost reply.
+        let records: Option<Vec<_>> = link.send(&words, &["SEEN", "0"])?;
         let jobs = records.unwrap_or_default().into_iter().map(|record| Job { record, over: false.into() });
         let jobs: Vec<_> = jobs.map(Arc::new).collect();
         HELD.lock().unwrap().clone_from(&jobs);
         for job in jobs {
             let (id, token) = (&job.record["id"], &job.record["token"]);
             let mut end = |verb, words: &[&str]| {
-                link.send::<Value>(&[&[verb, board, name, id], words, &["TOKEN", token]].concat())
+                link.send::<Value>(&[&[verb, board, name, id], words, &["TOKEN", token]].concat(), &[])
             };
             let ended = match if stopping.load(Relaxed) { Ok(None) } else { checksum(&job) } {
                 Ok(Some(digest)) => end("JOB.CONSUME", &["RESULT", &digest]),
@@ -115,8 +119,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 Ok(_) => {}
             }
             job.over.store(true, Relaxed);
-            seen.clone_from(token); // they come in the order of their tokens
         }
     }
-    Ok(())
+    Ok(link.send(&["JOB.WORKER", "DEREGISTER", board, name], &[])?)
 }

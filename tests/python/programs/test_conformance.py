@@ -189,6 +189,7 @@ class Scenario:
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.pipes: dict[str, Pipe] = {}
         self.digests: dict[str, str] = {}
+        self.tokens: dict[str, int] = {}
         self.extra: list[Server] = []
 
     def run(self, steps: list[dict[str, Any]]) -> None:
@@ -257,13 +258,29 @@ class Scenario:
     def past_deadline(self, id: str) -> None:
         past(self.record(id)["deadline"])
 
+    def new_file(self, id: str, before: str) -> None:
+        """Whoever opens the file from now on reads another one."""
+        self.pipes[before] = self.pipes[id]
+        self.pipes[id].path.unlink()
+        self.pipes[id] = Pipe(self.pipes[id].path)
+
+    def keep_token(self, id: str) -> None:
+        self.tokens[id] = self.record(id)["token"]
+
+    def has_new_token(self, id: str) -> None:
+        assert self.record(id)["token"] > self.tokens[id]
+
     # Workers
 
-    def start(self, name: str, lease: int = SOON, also: str | None = None) -> None:
+    def start(
+        self, name: str, lease: int = SOON, also: str | None = None, process: str | None = None
+    ) -> None:
+        """`process`: what later steps call it, when another one has its name."""
         words = ["--port", self.proxy.port, "--board", "board", "--name", name, "--lease", lease]
         words += [] if also is None else ["--also", also]
-        with (self.folder / f"{name}.log").open("ab") as log:
-            self.workers[name] = subprocess.Popen(
+        process = process or name
+        with (self.folder / f"{process}.log").open("ab") as log:
+            self.workers[process] = subprocess.Popen(
                 [*WITH_ITS_PARENT, *words_of(self.client, "work"), *map(str, words)],
                 cwd=ROOT,
                 stdout=log,
@@ -294,6 +311,16 @@ class Scenario:
     def waiting(self, count: int) -> None:
         """Until so many claims wait."""
         wait_until(lambda: self.server.client().info("clients")["blocked_clients"] == count)
+
+    def claims(self, count: int) -> None:
+        """Until so many more claims were answered."""
+
+        def answered() -> int:
+            stats = self.server.client().info("commandstats")
+            return sum(one["calls"] for name, one in stats.items() if name.upper() == "CMDSTAT_JOB.CLAIM")
+
+        before = answered()
+        wait_until(lambda: answered() >= before + count, what="more claims")
 
     def cut(self, id: Any) -> None:
         """Ends all connections; with an id, until its lease is kept again."""
