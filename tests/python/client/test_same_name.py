@@ -7,7 +7,10 @@ import signal
 import threading
 
 import pytest
-from jobboard import Worker
+import redis
+from jobboard import Board, Worker
+from jobboard.worker.connection import connection_of
+from redis.crc import key_slot
 
 
 @pytest.mark.parametrize("register", [True, False])
@@ -47,33 +50,77 @@ def test_a_job_that_kills_its_worker_fails_although_that_starts_again_under_its_
     assert (found.state, found.kind, found.attempt) == ("failed", "lapsed", 3)
 
 
-@pytest.mark.parametrize("listen", [True, False])
-def test_two_workers_of_one_name_never_run_a_job_under_one_token(jobs, work, until, caplog, listen) -> None:
-    caplog.set_level(logging.WARNING, "jobboard.worker")
+def two_workers_of_one_name(board, work, until, listen: bool) -> None:
+    """Two workers of one name hold a job each, and never one together."""
     go_on, began = threading.Event(), []
 
-    @jobs.handler()
+    @board.handler()
     def handler(context, payload):
         began.append((context.job.id, context.token))
         go_on.wait(60)
         context.check()
 
-    jobs.post(1, id="a")
-    work(jobs, name="w1", concurrency=2, lease="30s", block="50ms", listen=listen)
+    board.post(1, id="a")
+    work(board, name="w1", concurrency=2, lease="30s", block="50ms", listen=listen)
     until(lambda: len(began) == 1, what="the first runs it")
     # The second takes it over, and both go on claiming while they hold a job.
-    second = work(jobs, name="w1", concurrency=2, lease="30s", block="50ms", listen=listen)
+    second = work(board, name="w1", concurrency=2, lease="30s", block="50ms", listen=listen)
     until(lambda: len(began) == 2, what="one of them runs it anew")
-    jobs.post_many(range(2), ids=["b", "c"])
+    board.post_many(range(2), ids=["b", "c"])
     until(lambda: len(began) == 4, what="each place is taken")
     assert [job for job, _ in began].count("a") == 2
     assert len({token for _, token in began}) == 4
     go_on.set()
-    until(lambda: jobs.count(state="claimed") == 0, what="all have ended")
-    assert second.worker.done + jobs.stats()["lapsed"] >= 1
-    assert jobs.stats()["lapsed"] == 1
+    until(lambda: board.count(state="claimed") == 0, what="all have ended")
+    assert second.worker.done + board.stats()["lapsed"] >= 1
+    assert board.stats()["lapsed"] == 1
+
+
+@pytest.mark.parametrize("listen", [True, False])
+def test_two_workers_of_one_name_never_run_a_job_under_one_token(jobs, work, until, caplog, listen) -> None:
+    caplog.set_level(logging.WARNING, "jobboard.worker")
+    two_workers_of_one_name(jobs, work, until, listen)
     if listen:
         assert sum("has another worker of this name started?" in text for text in caplog.messages) == 1
+
+
+def test_the_same_holds_in_a_cluster(cluster, work, until) -> None:
+    board = Board("board", cluster.client(decode_responses=False))
+    board.post(5, id="old")
+    [before] = board.claim("w1", lease="1h")
+    seen = []
+    board.handlers.handler()(lambda context, payload: seen.append((context.attempt, context.token)))
+    Worker(board, name="w1").run(burst=True)
+    [(attempt, token)] = seen
+    assert attempt == 2 and token > before.token
+    two_workers_of_one_name(Board("other", board.client), work, until, listen=False)
+
+
+def test_a_claim_in_a_cluster_whose_connection_breaks_is_not_sent_again_unseen(cluster, until) -> None:
+    """The worker has to know of it: it asks for what it may have missed."""
+    board = Board("board", cluster.client(decode_responses=False))
+    [shard] = board.requests()
+    connection, ends = connection_of(board.client), []
+    board.post(1, queue="other")
+
+    def claim() -> None:
+        with pytest.raises(redis.ConnectionError):
+            connection.ask([["JOB.CLAIM", shard.key, "w1", "BLOCK", 600_000]])
+        ends.append(True)
+
+    thread = threading.Thread(target=claim, daemon=True)
+    thread.start()
+    [server] = [
+        one for one in cluster.primaries if cluster.ask(one, "CLUSTER", "COUNTKEYSINSLOT", key_slot(b"board"))
+    ]
+
+    def blocked() -> int:
+        return int(server.info("clients")["blocked_clients"])
+
+    until(lambda: blocked() == 1, what="it waits")
+    cluster.ask(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    until(lambda: ends, what="the break is told")
+    assert blocked() == 0
 
 
 def test_a_worker_that_may_not_register_leaves_what_was_claimed_under_its_name(jobs, server, caplog) -> None:

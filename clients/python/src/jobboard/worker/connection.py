@@ -39,12 +39,7 @@ class Away(redis.ConnectionError):
 
 
 def connection_of(client: Any) -> Connection | ClusterConnection:
-    return ClusterConnection(client) if resends(client) else Connection(client)
-
-
-def resends(client: Any) -> bool:
-    """Whether commands may be sent again behind our back when a connection breaks."""
-    return isinstance(client, redis.RedisCluster)
+    return ClusterConnection(client) if isinstance(client, redis.RedisCluster) else Connection(client)
 
 
 class Connection:
@@ -110,7 +105,10 @@ class Connection:
 
 
 class ClusterConnection:
-    """The same over a cluster's client, which finds the node of each command."""
+    """The same over a cluster's client, which finds the node of each command, and follows keys that move.
+
+    It sends commands again by itself unless it is told the node: then only those that a server has refused.
+    """
 
     def __init__(self, client: redis.RedisCluster) -> None:
         self._client = client
@@ -121,7 +119,10 @@ class ClusterConnection:
             sent = encoded(words)
             try:
                 with _broken_is_lost():
-                    found.append(self._client.execute_command(*sent, NEVER_DECODE=True))  # type: ignore[no-untyped-call]
+                    node = self._node_of(sent)
+                    found.append(
+                        self._client.execute_command(*sent, NEVER_DECODE=True, target_nodes=node)  # type: ignore[no-untyped-call]
+                    )
             except redis.ConnectionError:
                 raise
             except redis.ResponseError as error:
@@ -130,6 +131,15 @@ class ClusterConnection:
                 raise Away(str(error)) from error
         _check(found)
         return found
+
+    def _node_of(self, words: list[Any]) -> Any:
+        nodes: Any = self._client.nodes_manager
+        slot = self._client.determine_slot(*words)
+        try:
+            return nodes.get_node_from_slot(slot)
+        except redis.exceptions.SlotNotCoveredError:
+            nodes.initialize()
+            return nodes.get_node_from_slot(slot)
 
     def interrupt(self) -> None:
         """A cluster's client cannot be interrupted: the wait ends by itself."""

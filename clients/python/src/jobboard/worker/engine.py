@@ -33,7 +33,6 @@ from ..durations import of_ms
 from ..jobs import Job
 from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped, Unhandled
 from . import journal
-from .connection import resends
 from .outage import Outage, shown
 from .run import Run
 from .unhandled import UnhandledJobs
@@ -123,10 +122,9 @@ class Engine:
         """`troubles` when the claim under way was sent."""
         self.asks_all = self.asks_missed = False
         """What the claim under way asks for: all claims of ours, or those above the last that has arrived."""
-        never = -1 if resends(board.client) else 0
-        self.had_missed = dict.fromkeys(self.left, never)
+        self.had_missed = dict.fromkeys(self.left, 0)
         """`troubles` at the last claim that has brought all that a board had above the last token."""
-        self.had_all = dict.fromkeys(self.left, never)
+        self.had_all = dict.fromkeys(self.left, 0)
         """The same of all claims."""
         self.unhandled = UnhandledJobs()
         self.outage = Outage(log, self.name)
@@ -208,7 +206,7 @@ class Engine:
                     runs.append(run)
                     self.keeps(run, sent)
                     other_lease |= self._note_lease(run.lease)
-            if len(jobs) < asked and self.had_all[shard.key] >= 0:
+            if len(jobs) < asked:
                 if self.asks_missed:
                     self.had_missed[shard.key] = self.told_at
                 if self.asks_all:
