@@ -42,8 +42,9 @@ pub(crate) enum Happened<'a> {
     Failed(Cause<'a>, bool),
     /// It is complete: the claim that has just ended, the token to show, whether its record is kept.
     Completed { claim: Option<&'a Claim>, token: u64, kept: bool },
-    /// It was cancelled, or trashed. Why, and whether its record is kept.
-    Ended(State, Option<&'a [u8]>, bool),
+    /// It was cancelled, or trashed. Why, whether its record is kept, and whether that ended the
+    /// claim of a worker.
+    Ended { state: State, reason: Option<&'a [u8]>, kept: bool, held: bool },
     /// Its worker is asked to stop.
     CancelRequested,
     /// An operator sent it back, perhaps to another queue.
@@ -105,8 +106,8 @@ impl Happened<'_> {
             Dead(..) => (Some(Tally::Failed), Some(Event::Dead)),
             Failed(..) => (Some(Tally::Failed), Some(Event::Failed)),
             Completed { .. } => (Some(Tally::Completed), Some(Event::Completed)),
-            Ended(State::Trashed, ..) => (Some(Tally::Trashed), Some(Event::Trashed)),
-            Ended(..) => (Some(Tally::Cancelled), Some(Event::Cancelled)),
+            Ended { state: State::Trashed, .. } => (Some(Tally::Trashed), Some(Event::Trashed)),
+            Ended { .. } => (Some(Tally::Cancelled), Some(Event::Cancelled)),
             CancelRequested => (None, Some(Event::Cancel)),
             Requeued(_) => (Some(Tally::Requeued), Some(Event::Retried)),
             Updated { .. } | Labelled(_) => (None, Some(Event::Updated)),
@@ -179,8 +180,8 @@ impl Board {
             }
             Dead(_, to) => Entry::of(Kind::Dead, None, Some(to)),
             Completed { kept: true, .. } => Entry::of(Kind::Complete, own(), None),
-            Ended(State::Trashed, reason, _) => Entry::of(Kind::Trashed, own(), reason),
-            Ended(_, reason, _) => Entry::of(Kind::Cancelled, by(), reason),
+            Ended { state: State::Trashed, reason, .. } => Entry::of(Kind::Trashed, own(), reason),
+            Ended { reason, held, .. } => Entry::of(Kind::Cancelled, if held { by() } else { None }, reason),
             CancelRequested => Entry::of(Kind::CancelRequested, None, None),
             Requeued(to) => Entry::of(Kind::Requeued, None, to),
             Updated { to, logged: false, .. } => Entry::of(Kind::Updated, None, to),
@@ -233,7 +234,9 @@ impl Board {
                 let (_, worker) = claim.map_or_else(last, |claim| Some(of_claim(claim)).unzip());
                 ((Some(token), worker), vec![flag("kept", kept)])
             }
-            Ended(_, reason, kept) => (last(), vec![text("reason", reason), flag("kept", kept)]),
+            Ended { reason, kept, held, .. } => {
+                (if held { last() } else { nobody }, vec![text("reason", reason), flag("kept", kept)])
+            }
             Requeued(_) => (nobody, vec![flag("requeued", true)]),
             Updated { changed, .. } | Labelled(changed) => {
                 (nobody, vec![text("changed", changed().join(",").as_bytes())])

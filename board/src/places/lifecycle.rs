@@ -233,12 +233,13 @@ impl Board {
         now: i64,
     ) -> Result<(), ApplyError> {
         let reported = end != End::Taken || state == State::Trashed;
+        let held = reported || self.claim_of(self.job(slot)?).is_some();
         self.close_run(slot, end, "cancelled", reported, now)?;
         self.edit(slot, |job| {
             job.extras_mut().reports.set_text(|said| &mut said.reason, reason);
             Ok(())
         })?;
-        self.conclude(slot, state, reason, retain, now)
+        self.conclude(slot, state, reason, held, retain, now)
     }
 
     /// Ends the life of a live job that nobody holds: cancelled for this reason, or failed.
@@ -258,16 +259,19 @@ impl Board {
         self.fail_job(slot, event, own_kind(event), text, Next::End { retain }, now)
     }
 
-    /// Ends the life of a job that is in no place: as cancelled or trashed.
+    /// Ends the life of a job that is in no place: as cancelled or trashed. `held`: that ends the
+    /// claim of a worker.
     pub(crate) fn conclude(
         &mut self,
         slot: u32,
         state: State,
         reason: Option<&[u8]>,
+        held: bool,
         retain: i64,
         now: i64,
     ) -> Result<(), ApplyError> {
-        self.happened(slot, &Happened::Ended(state, reason, self.keeps(slot, retain)))?;
+        let kept = self.keeps(slot, retain);
+        self.happened(slot, &Happened::Ended { state, reason, kept, held })?;
         self.make_ended(slot, state, self.last_token(slot), retain, now)
     }
 

@@ -224,7 +224,7 @@ impl Board {
         self.settle_claim(slot, &claim, end, "cancelled", now)?;
         if cancel {
             let retain = self.retention(State::Cancelled, rules);
-            return self.conclude(slot, State::Cancelled, None, retain, now);
+            return self.conclude(slot, State::Cancelled, None, true, retain, now);
         }
         if timed_out {
             let seq = self.job(slot)?.seq.get() as u64;

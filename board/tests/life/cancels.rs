@@ -32,6 +32,39 @@ fn a_job_that_waits_is_cancelled_at_once() {
 }
 
 #[test]
+fn a_cancel_names_no_worker_that_holds_nothing() {
+    let workers = |w: &World| -> Vec<_> {
+        let entries = w.job("job").history();
+        entries
+            .iter()
+            .skip(2)
+            .map(|e| (e.event.name(), e.worker.as_ref().map(|name| name.to_vec())))
+            .collect()
+    };
+    let ann = || Some(ANN.to_vec());
+    let mut w = World::default();
+    w.put("job");
+    w.take_id(ANN, "job");
+    w.release(b"job").unwrap().unwrap();
+    assert_eq!(w.cancel(b"job", false), Some(Ok("cancelled")));
+    assert_eq!(workers(&w), [("released", ann()), ("cancelled", None)]);
+    is_cancelled(&w);
+
+    let mut w = World::default();
+    w.put("job");
+    w.take_id(ANN, "job");
+    w.fails_with(ANN, "job", None, Retry::After(10)).unwrap();
+    assert_eq!(w.cancel(b"job", false), Some(Ok("cancelled")));
+    assert_eq!(workers(&w), [("failed", ann()), ("cancelled", None)]);
+    is_cancelled(&w);
+
+    let (mut w, _) = asked();
+    w.release(b"job").unwrap().unwrap();
+    assert_eq!(workers(&w), [("cancel-requested", None), ("cancelled", ann())]);
+    is_cancelled(&w);
+}
+
+#[test]
 fn an_ended_job_is_not_cancelled_and_an_unknown_one_is_told() {
     let mut w = World::default();
     for state in [Complete, Failed, Trashed] {
