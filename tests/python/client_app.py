@@ -140,6 +140,14 @@ def raise_it(context: jobboard.Context, payload: Any) -> None:
     raise ValueError("as asked")
 
 
+@board.handler("raise-long")
+def raise_long(context: jobboard.Context, payload: Any) -> None:
+    try:
+        raise KeyError("y" * 100_000)
+    except KeyError as error:
+        raise ValueError("x" * 100_000) from error
+
+
 @board.handler("report")
 def report(context: jobboard.Context, payload: Any) -> str:
     context.progress(25, "begun")

@@ -105,6 +105,20 @@ def test_a_long_message_of_a_failure_is_shortened_in_the_line(jobs, caplog) -> N
     assert len(line) < 2000
 
 
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_long_messages_are_shortened_in_the_traceback_too(app_board, process, mode) -> None:
+    app_board.post(None, id="a", name="raise-long", retries=0)
+    worker = process(f"--{mode}", "1", "--burst", "--log-format", "json")
+    assert worker.wait() == 0, worker.text
+    [line] = [one for one in worker.text.splitlines() if "failed for good" in one]
+    found = json.loads(line)
+    assert len(line) < 12_000 and len(found["detail"]) <= 1000
+    assert "in raise_long" in found["traceback"], "where it was raised"
+    assert "ValueError: xxx" in found["traceback"] and "KeyError: " in found["traceback"]
+    assert len(app_board.get("a").message) > 4000
+    assert "in raise_long" in str(app_board.history("a")), "the history has the frames, too"
+
+
 def test_a_child_process_tells_its_traceback(jobs, process, told) -> None:
     jobs.post(None, id="a", name="raise", retries=0)
     worker = process("--processes", "1", "--burst", "--log-format", "json")

@@ -37,13 +37,20 @@ def test_a_run_is_a_child_of_its_post(board, spans, mode) -> None:
     Worker(board, mode=mode).run(burst=True)
     found = {}
     for span in spans.get_finished_spans():
-        found.setdefault(span.name, []).append(span)
-    [post, posted_within] = sorted(found["post board"], key=lambda span: span.start_time)
-    [outer_run], [inner_run] = found["run outer"], found["run inner"]
+        found.setdefault((span.name, span.attributes["jobboard.job.name"]), []).append(span)
+    [post], [posted_within] = found["post board", "outer"], found["post board", "inner"]
+    [outer_run], [inner_run] = found["run board", "outer"], found["run board", "inner"]
     assert outer_run.parent.span_id == post.context.span_id
     assert posted_within.parent.span_id == outer_run.context.span_id
     assert inner_run.parent.span_id == posted_within.context.span_id
     assert len({span.context.trace_id for span in spans.get_finished_spans()}) == 1
+    for one, run in ((post, outer_run), (posted_within, inner_run)):
+        for same in ("messaging.system", "messaging.destination.name", "messaging.message.id"):
+            assert one.attributes[same] == run.attributes[same]
+        for span, name, kind in ((one, "post", "send"), (run, "run", "process")):
+            assert span.attributes["messaging.operation.name"] == name
+            assert span.attributes["messaging.operation.type"] == kind
+            assert span.name == f"{name} {span.attributes['messaging.destination.name']}"
     assert outer_run.attributes["messaging.message.id"] == "a"
 
 
@@ -60,9 +67,15 @@ def test_failures_are_errors_and_cancels_are_not(board, spans) -> None:
     board.post(1, name="fail", retries=0)
     board.post(1, name="stop")
     Worker(board).run(burst=True)
-    status = {span.name: span.status.status_code.name for span in spans.get_finished_spans()}
-    assert status["run fail"] == "ERROR"
-    assert status["run stop"] == "UNSET"
+    runs = {
+        span.attributes["jobboard.job.name"]: span
+        for span in spans.get_finished_spans()
+        if span.name == "run board"
+    }
+    assert runs["fail"].status.status_code.name == "ERROR"
+    assert runs["fail"].attributes["error.type"] == "ValueError"
+    assert runs["stop"].status.status_code.name == "UNSET"
+    assert "error.type" not in runs["stop"].attributes
 
 
 def test_a_refused_post_is_an_error(board, spans) -> None:

@@ -28,8 +28,9 @@ _CARRIER = TraceContextTextMapPropagator()
 
 
 class Tracing(Hook):
-    """Spans by `provider`, or by the global one. `Worker` runs it in child processes as well, there with
-    theirs.
+    """Spans by `provider`, or by the global one, with names and attributes of OpenTelemetry's conventions for
+    messaging: the destination is the board, the message the job. `Worker` runs it in child processes as
+    well, there with theirs.
 
     A run's span is a child of the post's span. That of a failed run has the exception; a run that was
     cancelled, lost or given back is no error.
@@ -49,6 +50,7 @@ class Tracing(Hook):
         attributes: dict[str, Any] = {
             "messaging.system": SYSTEM,
             "messaging.destination.name": board,
+            "messaging.operation.name": "post",
             "messaging.operation.type": "send",
         }
         if name is not None:
@@ -61,10 +63,11 @@ class Tracing(Hook):
         carrier: dict[str, str] = {}
         _CARRIER.inject(carrier, trace.set_span_in_context(span))
 
-        def done(error: BaseException | None) -> None:
+        def done(error: BaseException | None, posted: Any) -> None:
             if error is not None:
-                span.record_exception(error)
-                span.set_status(Status(StatusCode.ERROR, str(error)))
+                _failed(span, error)
+            elif isinstance(posted, str):
+                span.set_attribute("messaging.message.id", posted)
             span.end()
 
         return carrier, done
@@ -76,6 +79,7 @@ class Tracing(Hook):
             "messaging.system": SYSTEM,
             "messaging.destination.name": text(context.board.key),
             "jobboard.job.queue": job.queue,
+            "messaging.operation.name": "run",
             "messaging.operation.type": "process",
             "messaging.message.id": job.id,
             "jobboard.job.attempt": job.attempt,
@@ -85,7 +89,7 @@ class Tracing(Hook):
             attributes["jobboard.job.name"] = job.name
         parent = _CARRIER.extract(dict(context.meta))
         with self._tracer.start_as_current_span(
-            f"run {job.name or job.queue}",
+            f"run {attributes['messaging.destination.name']}",
             parent,
             kind=SpanKind.CONSUMER,
             attributes=attributes,
@@ -98,6 +102,11 @@ class Tracing(Hook):
                 span.set_attribute("jobboard.stopped", type(error).__name__)
                 raise
             except Exception as error:
-                span.record_exception(error)
-                span.set_status(Status(StatusCode.ERROR, str(error)))
+                _failed(span, error)
                 raise
+
+
+def _failed(span: trace.Span, error: BaseException) -> None:
+    span.record_exception(error)
+    span.set_attribute("error.type", type(error).__qualname__)
+    span.set_status(Status(StatusCode.ERROR, str(error)))

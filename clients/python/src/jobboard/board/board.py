@@ -97,15 +97,16 @@ class Board(Verbs, Tasks, Watched, Sync):
             reply = self.client.execute_command(*encoded(request.words), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
         except Exception as error:
             if request.done:
-                request.done(error)
+                request.done(error, None)
             if isinstance(error, redis.ResponseError):
                 raise translated(error, request.words) from None
             if isinstance(error, (redis.ConnectionError, redis.InvalidResponse)):
                 explained(error, name_of(self.client))
             raise
+        found = request.parse(reply)
         if request.done:
-            request.done(None)
-        return request.parse(reply)
+            request.done(None, found)
+        return found
 
     def requests(self) -> list[Requests]:
         """The verbs of this board as requests. A list: a sharded board has several."""
@@ -145,15 +146,16 @@ class AsyncBoard(Verbs, AsyncTasks, AsyncWatched, Async):
             reply = await self.client.execute_command(*encoded(request.words), NEVER_DECODE=True)
         except BaseException as error:
             if request.done:
-                request.done(error)
+                request.done(error, None)
             if isinstance(error, redis.ResponseError):
                 raise translated(error, request.words) from None
             if isinstance(error, (redis.ConnectionError, redis.InvalidResponse)):
                 explained(error, name_of(self.client))
             raise
+        found = request.parse(reply)
         if request.done:
-            request.done(None)
-        return request.parse(reply)
+            request.done(None, found)
+        return found
 
     def blocking(self) -> Board:
         """The same board, with verbs that block: a worker claims with it."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .context import Context
 
-Done = Callable[[BaseException | None], None]
+Done = Callable[[BaseException | None, Any], None]
+"""Is told how a post went: the exception or None, and what the post returns, an id or several."""
 
 
 class Hook:
@@ -42,9 +43,9 @@ class Hooks(Hook):
             meta.update(fields)
             told += [done] if done else []
 
-        def all_done(error: BaseException | None) -> None:
+        def all_done(error: BaseException | None, posted: Any) -> None:
             for done in reversed(told):
-                done(error)
+                done(error, posted)
 
         return meta, all_done if told else None
 

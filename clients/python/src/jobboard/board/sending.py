@@ -28,7 +28,7 @@ P = ParamSpec("P")
 class Request(Generic[T]):
     """The words of one command, and what makes its reply a value.
 
-    `done` is told how it went, with None or the exception: what traces posts hangs there.
+    `done` is told how it went, with the exception or None, and the value: what traces posts hangs there.
     """
 
     __slots__ = ("words", "parse", "done")
@@ -37,7 +37,7 @@ class Request(Generic[T]):
         self,
         words: list[Any],
         parse: Callable[[Any], T],
-        done: Callable[[BaseException | None], None] | None = None,
+        done: Callable[[BaseException | None, Any], None] | None = None,
     ) -> None:
         self.words, self.parse, self.done = words, parse, done
 

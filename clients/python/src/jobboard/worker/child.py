@@ -9,7 +9,6 @@ import pickle
 import queue
 import signal
 import threading
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from ..jobs import Job
 from .logs import Format, configure
 from .performer import Performer
 from .threads import Loop
+from .traces import RemoteTraceback, trace_of
 
 
 class RemoteError(Exception):
@@ -36,14 +36,8 @@ class RemoteError(Exception):
         return f"{self.args[0]}: {self.args[1]}"
 
 
-class RemoteTraceback(Exception):
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
-
-
 def remote(error: BaseException) -> RemoteError:
-    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return RemoteError(type(error).__name__, outcomes.said(error), trace)
+    return RemoteError(type(error).__name__, outcomes.said(error), trace_of(error))
 
 
 def portable(error: BaseException) -> BaseException:

@@ -13,10 +13,9 @@ from ..durations import to_ms
 from ..outcomes import Complete, Fail, GiveBack, Next, Outcome, PutAside, Unhandled, shortened
 from ..replies import text
 from .run import Run
+from .traces import SHOWN_TEXT, shown
 
 log = logging.getLogger("jobboard.worker")
-SHOWN_TEXT = 1000
-"""Bytes of a failure's message that go into a line; all of it is in the job's record."""
 SHOWN = 5
 """Jobs that are named where there may be many."""
 
@@ -70,11 +69,13 @@ def some(runs: Iterable[Run]) -> str:
 
 def _failed(run: Run, outcome: Fail, reply: Any) -> None:
     found = failure(reply)
-    why = f"{outcome.kind}: {shortened(outcome.message, SHOWN_TEXT).decode()}"
+    message = shortened(outcome.message, SHOWN_TEXT).decode()
+    why = f"{outcome.kind}: {message}"
     if found.state == "cancelled":
         _tell(logging.INFO, run, "cancelled", "cancelled", why)
         return
-    more = {"kind": outcome.kind, "detail": outcome.message, "left": found.left, "error": outcome.error}
+    error = None if outcome.error is None else shown(outcome.error)
+    more = {"kind": outcome.kind, "detail": message, "left": found.left, "error": error}
     if found.dead is not None:
         why += f"; it is in the dead queue {found.dead}"
         _tell(logging.ERROR, run, "failed for good", "dead", why, dead=found.dead, **more)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import traceback
 from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +38,7 @@ from ..outcomes import (
 )
 from ..replies import text
 from ..signatures import ArgumentError
+from .traces import trace_of
 
 TRACE = 3500
 """Characters of a traceback that go into the job's history: its end."""
@@ -152,8 +152,7 @@ class Performer:
             error.__traceback__ = handlers_own(error.__traceback__)
             found.error = error
         if has_trace and self.tracebacks:
-            trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-            context._reports.report(context, {"log": trace[-TRACE:]})
+            context._reports.report(context, {"log": trace_of(error)[-TRACE:]})
         return found
 
     def _completed(self, value: Any, handler: Handler, context: Context) -> Outcome:
