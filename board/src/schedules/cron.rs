@@ -31,6 +31,16 @@ const WEEKDAYS: [Weekday; 7] = [
     Weekday::Saturday,
 ];
 
+/// The fields of an expression, and what each may hold. One of five begins with the minute.
+const FIELDS: [(&str, &str); 6] = [
+    ("second", "0 to 59"),
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day of the month", "1 to 31"),
+    ("month", "1 to 12 or JAN to DEC"),
+    ("day of the week", "0 to 7 or SUN to SAT"),
+];
+
 /// Why an expression or a zone is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CronFault {
@@ -64,6 +74,24 @@ fn reason(error: &croner::errors::CronError) -> String {
     crate::error::clean(text.trim_end_matches('.').as_bytes())
 }
 
+/// Why an expression cannot be read: names the first field that cannot be read by itself, its value
+/// and its range.
+fn fault_of(parser: &CronParser, text: &str, error: &croner::errors::CronError) -> String {
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    let described = FIELDS.iter().skip(FIELDS.len().saturating_sub(fields.len()));
+    for (at, (value, (name, range))) in fields.iter().zip(described).enumerate() {
+        let alone: Vec<&str> = (0..fields.len()).map(|n| if n == at { *value } else { "*" }).collect();
+        if let Err(error) = parser.parse(&alone.join(" ")) {
+            let value = crate::error::clean(value.as_bytes());
+            return match &*reason(&error) {
+                "Number out of bounds" => format!("the {name} '{value}' is out of its range, {range}"),
+                reason => format!("the {name} '{value}' (range: {range}): {reason}"),
+            };
+        }
+    }
+    reason(error)
+}
+
 /// Whether any time of a day matches: a list may be empty, as in `, * * * * *`.
 fn has_time(cron: &croner::Cron) -> bool {
     let pattern = &cron.pattern;
@@ -86,7 +114,7 @@ impl Cron {
             return Err(fault("it must have five or six fields"));
         }
         let parser = CronParser::builder().year(Year::Disallowed).build();
-        let cron = parser.parse(text).map_err(|e| CronFault::Expression(reason(&e)))?;
+        let cron = parser.parse(text).map_err(|e| CronFault::Expression(fault_of(&parser, text, &e)))?;
         let zone = std::str::from_utf8(zone).ok().filter(|z| z.len() <= ZONE_LONGEST);
         let zone = zone.and_then(zone_named).ok_or(CronFault::Zone)?;
         Ok(Cron { has_time: has_time(&cron), cron, zone })
@@ -249,6 +277,17 @@ mod tests {
             let fault = check_cron(bad.as_bytes(), b"", 0);
             assert!(matches!(&fault, Err(CronFault::Expression(why)) if !why.is_empty()), "{bad}: {fault:?}");
         }
+        let why = |text: &str| match check_cron(text.as_bytes(), b"", 0) {
+            Err(CronFault::Expression(why)) => why,
+            other => format!("{other:?}"),
+        };
+        assert_eq!(why("99 3 * * *"), "the minute '99' is out of its range, 0 to 59");
+        assert_eq!(why("0 0 24 * * *"), "the hour '24' is out of its range, 0 to 23");
+        assert_eq!(why("0 3 0 * *"), "the day of the month '0' is out of its range, 1 to 31");
+        assert_eq!(why("0 3 1,2,32 * *"), "the day of the month '1,2,32' is out of its range, 1 to 31");
+        assert_eq!(why("0 3 * 13 *"), "the month '13' is out of its range, 1 to 12 or JAN to DEC");
+        assert_eq!(why("0 3 * * 9"), "the day of the week '9' is out of its range, 0 to 7 or SUN to SAT");
+        assert!(why("0 x * * *").starts_with("the hour 'x' (range: 0 to 23): "), "{}", why("0 x * * *"));
         assert_eq!(check_cron(b"* * * * *", b"Mars/Olympus", 0), Err(CronFault::Zone));
         assert_eq!(check_cron(b"* * * * *", &[b'x'; 65], 0), Err(CronFault::Zone));
         for never in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 31 2 +MON", "0 0 0 31 9 *"] {
