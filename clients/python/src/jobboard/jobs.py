@@ -191,7 +191,7 @@ class Job:
             known = FIELDS.keys() | {"payload", "result", "steps", "payload_bytes", "result_bytes"}
             near = difflib.get_close_matches(name, known, 1)
             raise AttributeError(
-                f"the record of a job has no field {name!r}"
+                f"{type(self).__name__}: the record of a job has no field {name!r}"
                 + (f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(known))}"),
                 name=name,
                 obj=self,

@@ -14,6 +14,7 @@ from ..errors import explained, translated
 from ..handlers import Handlers
 from ..replies import text
 from .administering import Administering
+from .decorating import AsyncTasks, Tasks
 from .events import AsyncWatched, Watched
 from .hooks import NO_HOOK, Hook
 from .listing import Listing
@@ -21,7 +22,6 @@ from .operating import Operating
 from .posting import Posting
 from .reading import Reading
 from .sending import Async, Plain, Request, Sync
-from .tasks import AsyncTasks, Tasks
 from .waiting import Waiting
 from .working import Working
 

@@ -10,11 +10,11 @@ from .. import codecs
 from ..arguments import Name, check_whole
 from ..connecting import client_of
 from .board import AsyncBoard, Board, Requests, Verbs, longest_block
+from .decorating import AsyncTasks, Tasks
 from .events import AsyncWatched, Watched
 from .hooks import NO_HOOK, Hook
 from .sending import Async, Request, Sharded, Sync
 from .sharding import tag_of
-from .tasks import AsyncTasks, Tasks
 
 if TYPE_CHECKING:
     from ..connecting import AsyncClient, Client

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
-import importlib
-import inspect
-import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, overload
 
-from ..arguments import Name, check_name, check_names
-from ..handlers import DEFAULT_QUEUE, Handler, exceptions
-from ..outcomes import Next, Outcome
-from ..replies import text
-from ..signatures import ArgumentError, Signature
+from ..arguments import Name
+from ..handlers import DEFAULT_QUEUE
+from ..outcomes import Next
+from ..signatures import ArgumentError
 from ..values import convert
 from .administering import Administering
-from .context import CURRENT, Context
-from .posting import OPTIONS, Node, Posting, SharedOptions, post_words
+from .context import CURRENT
+from .definition import KNOWN, CallOptions, Definition, check_known, check_values, over
+from .posting import Node, Posting
 from .sending import Async, Request, Steps, Sync, steps
 from .sharding import composed
 
@@ -30,35 +26,10 @@ if TYPE_CHECKING:
     from ..durations import Duration
     from ..times import Time
     from .administering import Backlog
-    from .posting import OnConflict
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
-
-OF_ONE_JOB = {"id", "at", "after", "strict", "parent", "share", "together", "block", "nx"}
-"""Options that a call can have, and a task cannot."""
-
-KNOWN = OPTIONS.keys() - {"name", "xx"} | {"together"}
-
-
-class TaskOptions(SharedOptions, total=False):
-    """Options of a task, or of a call of it. `unique`: a key that one job at a time holds. True makes one of
-    the task and all arguments, a list of arguments' names one of these.
-    """
-
-    unique: Name | bool | Sequence[str] | None
-    onconflict: OnConflict | None
-
-
-class CallOptions(TaskOptions, total=False):
-    """Options of a call alone."""
-
-    id: Name | None
-    replace: bool | None
-    together: str | None
-    block: Duration | None
-
 
 ELSEWHERE = {
     **dict.fromkeys(["delay", "enqueue", "send", "defer"], "write {task}.post(…)"),
@@ -71,123 +42,10 @@ ELSEWHERE = {
 """What people who come from another library try, with what they want."""
 
 
-class Definition:
-    """What a task is on whichever board: a name, a function, its signature and options."""
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        options: Mapping[str, Any],
-        noretry: tuple[type[BaseException], ...],
-    ) -> None:
-        self.name, self.function, self.options, self.noretry = name, function, options, noretry
-        self.signature = Signature(function, name, Context)
-        returned = self.signature.result
-        if any(
-            isinstance(one, type) and issubclass(one, Outcome) for one in get_args(returned) or (returned,)
-        ):
-            self.signature.result = Any  # what the job comes to in the end
-        names = options.get("unique")
-        if isinstance(names, (list, tuple)) and (unknown := set(names) - self.signature.parameters.keys()):
-            raise ValueError(
-                f"{name}: unique names {unknown.pop()!r}, which is no argument of {self.signature}"
-            )
-
-    @property
-    def handler(self) -> Handler:
-        """What a worker calls."""
-        perform = self._perform_async if inspect.iscoroutinefunction(self.function) else self._perform
-        queue = text(self.options.get("queue") or DEFAULT_QUEUE)
-        return Handler(perform, self.noretry, queue, self._check, self.options_besides)
-
-    def options_besides(self, given: Mapping[str, Any], payloads: Sequence[Any]) -> dict[str, Any]:
-        """Its options for a post that names it, without those that the post has itself. Only a single payload
-        has a unique key that is made of arguments.
-        """
-        others = over(self.options, given)
-        found = {name: value for name, value in others.items() if name not in given and name != "queue"}
-        if isinstance(found.get("unique"), str | bytes | None):
-            return found
-        if len(payloads) != 1 and found["unique"] is not False:
-            raise ValueError(
-                f"{self.name}: jobs posted together have no keys of their own: write unique=None, "
-                "or post them one by one"
-            )
-        return self.with_key(found, payloads[0] if payloads else {})
-
-    def with_key(self, options: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The options with the unique key of these arguments, where it is made of them."""
-        found, unique = dict(options), options.get("unique")
-        if unique is False:
-            found["unique"] = None
-        elif unique is True or isinstance(unique, list | tuple):
-            found["unique"] = self.signature.unique_key(arguments, None if unique is True else unique)
-        return found
-
-    def _check(self, payload: Any) -> None:
-        self.signature.call(payload)
-
-    def _perform(self, context: Context, payload: Any) -> Any:
-        args, options = self.signature.call(payload)
-        return self.function(*self._given(context), *args, **options)
-
-    async def _perform_async(self, context: Context, payload: Any) -> Any:
-        args, options = self.signature.call(payload)
-        return await self.function(*self._given(context), *args, **options)
-
-    def _given(self, context: Context) -> tuple[Context, ...]:
-        return (context,) if self.signature.takes_given else ()
-
-    def __reduce__(self) -> Any:
-        """For child processes: where to import it."""
-        module, path = self.function.__module__, self.function.__qualname__
-        if module == "__main__" and not hasattr(sys.modules[module], "__file__"):
-            raise TypeError(f"the task {self.name} is of a program that is no file")
-        found = _imported(module, path)
-        if found is not self:
-            raise TypeError(f"the task {self.name} is not {path} of the module {module}")
-        return (_imported, (module, path))
-
-
 def check_request(task: Any, request: Any) -> None:
     """Raises TypeError for the arguments of a call: elsewhere that is how a task is posted."""
     if not isinstance(request, Request):
         raise TypeError(f"{task.name}: {ELSEWHERE['send'].format(task=task.__name__)} to post it")
-
-
-def _imported(module: str, path: str) -> Any:
-    found: Any = importlib.import_module(module)
-    for name in path.split("."):
-        found = getattr(found, name, None)
-    return getattr(found, "definition", None)
-
-
-def _check_values(options: Mapping[str, Any]) -> None:
-    """Raises TypeError or ValueError for a value that a post would refuse."""
-    post_words(
-        {one: value for one, value in options.items() if one not in ("unique", "together", "elsewhere")}
-    )
-    unique, together = options.get("unique"), options.get("together")
-    if unique is not None and not isinstance(unique, bool):
-        if isinstance(unique, (str, bytes)):
-            check_name(unique, "unique")
-        else:
-            check_names(unique, "unique")
-    if together is not None:
-        check_name(together, "together")
-
-
-def over(options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options without those that cannot stand beside what was given."""
-    return {name: value for name, value in options.items() if name != "delay" or "at" not in given}
-
-
-def _check_known(options: Mapping[str, Any]) -> None:
-    for unknown in options.keys() - KNOWN:
-        near = difflib.get_close_matches(unknown, KNOWN, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(KNOWN))}"
-        raise TypeError(f"a task has no option {unknown!r}; {hint}")
 
 
 class TaskVerbs(Generic[P, R]):
@@ -347,8 +205,8 @@ class TaskVerbs(Generic[P, R]):
 
     def _using(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Its options with those of a call over them."""
-        _check_known(options)
-        _check_values(options)
+        check_known(options)
+        check_values(options)
         return {**over(self.options, options), **options}
 
     @overload
@@ -464,83 +322,3 @@ def made(board: Any, definition: Definition, options: Mapping[str, Any]) -> Any:
     """A task of the kind that board and options ask for."""
     kinds: Any = (AsyncTask, AsyncTaskIfNew) if isinstance(board, Async) else (Task, TaskIfNew)
     return kinds[bool(options.get("nx"))](board, definition, options)
-
-
-class Decorator:
-    """Makes a function a task of a board."""
-
-    def __init__(self, board: Any, name: str | None, options: Mapping[str, Any]) -> None:
-        if name is not None and not isinstance(name, str):
-            raise TypeError(
-                "a task is decorated with @board.task('name'), or @board.task() to be named as it is"
-            )
-        if name is not None:
-            check_name(name, "name")
-        self.board, self.name, self.options = board, name, options
-
-    def register(self, function: Any) -> Definition:
-        options = dict(self.options)
-        noretry = exceptions(options.pop("noretry", ()))
-        _check_known(options)
-        if single := options.keys() & OF_ONE_JOB:
-            raise TypeError(f"{single.pop()!r} is of one job, not of a task: give it to `using` at the call")
-        _check_values(options)
-        found = Definition(self.name or function.__name__, function, options, noretry)
-        self.board.handlers.add(found.name, None, found.handler)
-        return found
-
-
-class SyncDecorator(Decorator):
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], R]) -> Task[P, R]: ...
-
-    @overload
-    def __call__(self, function: Callable[P, R]) -> Task[P, R]: ...
-
-    def __call__(self, function: Any) -> Any:
-        found = self.register(function)
-        return Task(self.board, found, found.options)
-
-
-class AsyncDecorator(Decorator):
-    @overload
-    def __call__(self, function: Callable[Concatenate[Context, P], R]) -> AsyncTask[P, R]: ...
-
-    @overload
-    def __call__(self, function: Callable[P, R]) -> AsyncTask[P, R]: ...
-
-    def __call__(self, function: Any) -> Any:
-        found = self.register(function)
-        return AsyncTask(self.board, found, found.options)
-
-
-class DecoratorOptions(TaskOptions, total=False):
-    """What a task can be made with: its options, and the exceptions after which a job is not tried again."""
-
-    noretry: tuple[type[BaseException], ...]
-
-
-class Tasks:
-    """A board whose functions are tasks."""
-
-    def task(self, name: str | None = None, **options: Unpack[DecoratorOptions]) -> SyncDecorator:
-        """Makes a function a task, which is posted by its arguments.
-
-            @board.task("mail", retries=3, backoff=("10s", "1h"), timeout="5m", queue="mails")
-            def mail(to: str, subject: str = "Hello") -> None: ...
-
-            mail.post(to="ann")
-
-        Without a name it has that of the function. The options are those of a post, but for what only one
-        job can have; `unique` may be True or names of arguments. `noretry`: exceptions after which a job has
-        failed for good. A first parameter of the type `Context` is given the job's context.
-        """
-        return SyncDecorator(self, name, options)
-
-
-class AsyncTasks:
-    """The same of `asyncio`."""
-
-    def task(self, name: str | None = None, **options: Unpack[DecoratorOptions]) -> AsyncDecorator:
-        """Makes a function a task, which is posted by its arguments: see `Board.task`."""
-        return AsyncDecorator(self, name, options)
