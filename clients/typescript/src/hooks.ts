@@ -3,8 +3,11 @@ import type { Context } from './context.js';
 
 /** What a board calls around its work. `tracing()` of `jobboard/otel` makes spans. */
 export interface Hook {
-  /** Before a post: fields to put into the jobs' META, and what to call when it was answered. */
-  posting?(board: string, name: string | undefined, count: number): { meta?: Record<string, string>; done?: (error?: unknown) => void };
+  /**
+   * Before a post: fields to put into the jobs' META, and what to call when it was answered, with the error or what was
+   * posted: an id, several, or null.
+   */
+  posting?(board: string, name: string | undefined, count: number): { meta?: Record<string, string>; done?: (error?: unknown, posted?: unknown) => void };
   /** Around a run of a handler: it calls `run` and returns what that does. */
   running?<T>(context: Context, run: () => Promise<T>): Promise<T>;
 }
@@ -18,8 +21,8 @@ export function hooks(...all: readonly Hook[]): Hook {
       const found = all.map((hook) => hook.posting?.(board, name, count) ?? {});
       return {
         meta: Object.assign({}, ...found.map((one) => one.meta)) as Record<string, string>,
-        done: (error) => {
-          for (const one of found.reverse()) one.done?.(error);
+        done: (error, posted) => {
+          for (const one of found.reverse()) one.done?.(error, posted);
         },
       };
     },

@@ -1,5 +1,5 @@
 /** OpenTelemetry: a span for each post and each run, joined by `traceparent` in the job's META. */
-import { context as current, propagation, SpanKind, SpanStatusCode, trace, type TracerProvider } from '@opentelemetry/api';
+import { context as current, propagation, type Span, SpanKind, SpanStatusCode, trace, type TracerProvider } from '@opentelemetry/api';
 
 import type { Context } from './context.js';
 import type { Hook } from './hooks.js';
@@ -7,9 +7,16 @@ import { Abandon, Stopped } from './outcomes.js';
 
 const SYSTEM = 'jobboard';
 
+function failed(span: Span, error: unknown): void {
+  span.recordException(error as Error);
+  span.setAttribute('error.type', error instanceof Error ? error.constructor.name : typeof error);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: String(error) });
+}
+
 /**
- * Spans by `provider`, or by the global one: `new Board('mails', { hook: tracing() })`. A run's span is a child of the
- * post's span. A run that was cancelled, lost or given back is no error. META makes a record about 600 bytes larger.
+ * Spans by `provider`, or by the global one: `new Board('mails', { hook: tracing() })`, with names and attributes of
+ * OpenTelemetry's conventions for messaging: the destination is the board, the message the job. A run's span is a child
+ * of the post's span. A run that was cancelled, lost or given back is no error. META makes a record about 600 bytes larger.
  */
 export function tracing(provider?: TracerProvider): Hook {
   const tracer = (provider ?? trace).getTracer(SYSTEM);
@@ -20,6 +27,7 @@ export function tracing(provider?: TracerProvider): Hook {
         attributes: {
           'messaging.system': SYSTEM,
           'messaging.destination.name': board,
+          'messaging.operation.name': 'post',
           'messaging.operation.type': 'send',
           ...(name === undefined ? {} : { 'jobboard.job.name': name }),
           ...(count > 1 ? { 'messaging.batch.message_count': count } : {}),
@@ -29,11 +37,9 @@ export function tracing(provider?: TracerProvider): Hook {
       propagation.inject(trace.setSpan(current.active(), span), meta);
       return {
         meta,
-        done: (error) => {
-          if (error !== undefined) {
-            span.recordException(error as Error);
-            span.setStatus({ code: SpanStatusCode.ERROR, message: String(error) });
-          }
+        done: (error, posted) => {
+          if (error !== undefined) failed(span, error);
+          else if (typeof posted === 'string') span.setAttribute('messaging.message.id', posted);
           span.end();
         },
       };
@@ -42,13 +48,15 @@ export function tracing(provider?: TracerProvider): Hook {
       const { job } = context;
       const parent = propagation.extract(current.active(), { ...context.meta });
       const span = tracer.startSpan(
-        `run ${job.name ?? job.queue}`,
+        `run ${context.board.name}`,
         {
           kind: SpanKind.CONSUMER,
           attributes: {
             'messaging.system': SYSTEM,
-            'messaging.destination.name': job.queue,
+            'messaging.destination.name': context.board.name,
+            'messaging.operation.name': 'run',
             'messaging.operation.type': 'process',
+            'jobboard.job.queue': job.queue,
             'messaging.message.id': job.id,
             'jobboard.job.attempt': job.attempt,
             'jobboard.worker': context.worker,
@@ -63,8 +71,7 @@ export function tracing(provider?: TracerProvider): Hook {
         if (error instanceof Stopped || error instanceof Abandon || context.mustStop) {
           span.setAttribute('jobboard.stopped', (error as Error).name);
         } else {
-          span.recordException(error as Error);
-          span.setStatus({ code: SpanStatusCode.ERROR, message: String(error) });
+          failed(span, error);
         }
         throw error;
       } finally {

@@ -52,7 +52,12 @@ test('a run is a child of its post', async () => {
   await task.post({ bad: true });
   await server.work(board);
   assert.deepEqual((await board.get(id))?.meta, { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', from: 'board', mine: 'x' });
-  assert.deepEqual(spans.map((span) => [span.name, span.error, span.ended]), [['post board', undefined, true], ['post board', undefined, true], ['run work', undefined, true], ['run work', 'broken', true]]);
+  assert.deepEqual(spans.map((span) => [span.name, span.error, span.ended]), [['post board', undefined, true], ['post board', undefined, true], ['run board', undefined, true], ['run board', 'broken', true]]);
   assert.equal(spans[2]?.parent, 'b7ad6b7169203331');
+  const [post, , run, bad] = spans.map((span) => span.attributes);
+  for (const same of ['messaging.system', 'messaging.destination.name', 'messaging.message.id']) assert.equal(post?.[same], run?.[same]);
+  assert.equal(run?.['messaging.message.id'], id);
+  assert.deepEqual([post?.['messaging.operation.name'], run['messaging.operation.name'], run['jobboard.job.name']], ['post', 'run', 'work']);
+  assert.equal(bad?.['error.type'], 'Error');
   assert.equal(seen.length, 2);
 });

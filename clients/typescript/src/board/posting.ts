@@ -47,8 +47,7 @@ export class Posting extends Sending {
       const some = all.slice(start, start + 1000);
       const words: Word[] = [String(some.length), ...some.map((one) => this.codec.encode(one))];
       if (ids) words.push(...counted('IDS', ids.slice(start, start + 1000)));
-      const posted = await this.#posted(rest, some.length, async (given) => list(await this.#sendPost('JOB.MPOST', words, given)));
-      found.push(...posted.map(textOrNull));
+      found.push(...(await this.#posted(rest, some.length, async (given) => list(await this.#sendPost('JOB.MPOST', words, given)).map(textOrNull))));
     }
     return found;
   }
@@ -73,12 +72,12 @@ export class Posting extends Sending {
     return this.sendWaiting(command, [...words, ...optionWords(command, options, this.codec)], toMs(options.block, 'block'));
   }
 
-  async #posted<T extends Reply | readonly Reply[]>(options: PostOptions, count: number, send: (options: PostOptions) => Promise<T>): Promise<T> {
+  async #posted<T extends string | null | readonly (string | null)[]>(options: PostOptions, count: number, send: (options: PostOptions) => Promise<T>): Promise<T> {
     const told = this.hook.posting?.(this.name, options.name, count);
     const meta = told?.meta && Object.keys(told.meta).length > 0 ? { ...told.meta, ...options.meta } : options.meta;
     try {
       const found = await send(meta === undefined ? options : { ...options, meta });
-      told?.done?.();
+      told?.done?.(undefined, found);
       return found;
     } catch (error) {
       told?.done?.(error);
