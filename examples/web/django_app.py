@@ -7,13 +7,17 @@
 
 `on_commit` posts when the rows are there for the worker to see. A process that dies between the commit and
 the post loses the job. What must not be lost goes through the outbox: a row of the same transaction, which
-the relay posts under an id of its own, so that a row that is posted twice is one job.
+the relay posts under an id of its own, so that a row that is posted twice is one job. The id is random: a
+database that is restored from a backup gives its numbers again. A row that can never be posted is set aside
+with its error, and holds up no other.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
+import uuid
 from typing import Any
 
 import django
@@ -21,7 +25,7 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
-from jobboard import Board, Task
+from jobboard import Board, BoardError, Exists, NoHandler, Task
 
 settings.configure(
     DEBUG=True,
@@ -32,6 +36,7 @@ settings.configure(
 )
 django.setup()
 board = Board("web")
+log = logging.getLogger(__name__)
 
 
 class Order(models.Model):
@@ -43,8 +48,11 @@ class Order(models.Model):
 
 
 class Outbox(models.Model):
+    id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    number = models.BigAutoField(primary_key=True)
     task = models.CharField(max_length=100)
     arguments = models.JSONField()
+    error = models.TextField(null=True)
 
     class Meta:
         app_label = "shop"
@@ -65,12 +73,27 @@ def post_safely(task: Task[..., Any], **arguments: Any) -> None:
     Outbox.objects.create(task=task.name, arguments=arguments)
 
 
+def is_of_the_row(error: Exception) -> bool:
+    """Whether the same row would be refused again: what it says is wrong, and not the server."""
+    if isinstance(error, BoardError):
+        return isinstance(error, Exists) or error.code == "ERR"
+    return isinstance(error, (NoHandler, TypeError, ValueError))
+
+
 def relay() -> int:
     """Posts what stands in the outbox, in its order; how many rows that were."""
-    rows = list(Outbox.objects.order_by("pk")[:1000])
+    rows = list(Outbox.objects.filter(error=None).order_by("number")[:1000])
     for row in rows:
-        board.post(row.arguments, name=row.task, id=f"outbox-{row.pk}", nx=True)
-        row.delete()
+        try:
+            board.post(row.arguments, name=row.task, id=f"outbox-{row.id}", nx=True)
+        except Exception as error:
+            if not is_of_the_row(error):
+                raise
+            log.error("the row %s of the outbox is set aside: %s", row.id, error)
+            row.error = str(error)
+            row.save(update_fields=["error"])
+        else:
+            row.delete()
     return len(rows)
 
 

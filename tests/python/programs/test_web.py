@@ -95,6 +95,7 @@ import time
 
 import django_app as module
 import jobboard
+from django.db import connection
 from django.test import Client
 
 module.migrate()
@@ -119,10 +120,32 @@ assert module.board.count(state=["ready", "claimed", "complete"]) == 1
 number = client.get("/order?to=eve&charge").json()["order"]
 [row] = module.Outbox.objects.all()
 # a relay that died before the delete
-module.board.post(row.arguments, name=row.task, id=f"outbox-{row.pk}")
+module.board.post(row.arguments, name=row.task, id=f"outbox-{row.id}")
 assert module.relay() == 1 and module.relay() == 0
 await_state(number, "paid")
 assert module.board.count(name="charge", state=["complete", "ready", "claimed"]) == 1, "once"
+
+# a database that is restored from a backup gives the numbers of orders and rows again
+with connection.cursor() as cursor:
+    cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [module.Outbox._meta.db_table])
+again = client.get("/order?to=bob&charge").json()["order"]
+[row_again] = module.Outbox.objects.all()
+assert row_again.pk == row.pk, "the number comes again"
+assert module.relay() == 1
+assert module.board.count(name="charge", state=["complete", "ready", "claimed"]) == 2, "another job"
+await_state(again, "paid")
+
+# rows that cannot be posted hold up no other
+module.Outbox.objects.create(task="bill", arguments={"order": again})
+module.Outbox.objects.create(task="charge", arguments={"number": again})
+last = client.get("/order?to=dan&charge").json()["order"]
+assert module.relay() == 3 and module.relay() == 0
+await_state(last, "paid")
+renamed, changed = module.Outbox.objects.order_by("number")
+assert "no task has the name 'bill'" in renamed.error and "unknown field `number`" in changed.error
+renamed.task, renamed.error = "charge", None
+renamed.save()
+assert module.relay() == 1 and module.Outbox.objects.count() == 1
 worker.stop()
 """
 
