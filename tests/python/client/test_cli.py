@@ -401,7 +401,11 @@ def test_signal_answers_the_inbox(cli, jobs) -> None:
     assert '{"to": "ann"}' in out and "STAGE" in out
     status, out, told = cli("signal", "board", "aproved", "a")
     assert (status, out) == (0, "a kept\n") and "it waits for approved" in told
-    assert "$ jobboard signal board approved a" in cli("explain", "board", "a")[1]
+    lines = cli("explain", "board", "a")[1].splitlines()
+    advised = lines.index("    $ jobboard signal board approved a --value true")
+    assert "without --value it sees null" in lines[advised + 1]
+    assert lines[advised + 2] == "    $ jobboard depend-remove board a --signals"
+    assert "goes on without a signal" in lines[advised + 3]
     assert cli("signal", "board", "approved", "a", "--value", "true", "--sender", "eve")[:2] == (
         0,
         "a woken\n",

@@ -16,12 +16,20 @@ def failure(reason: Reason) -> str | None:
 
 
 def commands(board: str, id: str, found: dict[str, Any], reason: Reason) -> Iterator[str]:
-    """Command lines that change this reason, or show more of it."""
+    """Command lines that change this reason, or show more of it; under one what the handler sees then."""
     advise = ADVICE.get(reason["reason"])
     for verb, *words in advise(found, reason) if advise else ():
         names = [board] if verb in OF_BOARDS else [board, *([words.pop(0)] if verb == "signal" else []), id]
-        yield shlex.join(["jobboard", verb, *names, *words])
+        yield "$ " + shlex.join(["jobboard", verb, *names, *words])
+        if reason["reason"] == "signals":
+            yield f"    {SEEN[verb]}"
 
+
+SEEN = {
+    "signal": "a handler sees this value, true, or other JSON in its place; without --value it sees null",
+    "depend-remove": "a handler goes on without a signal, as when nobody answers in time",
+}
+"""What follows for the job, as a value that is left out may mean no."""
 
 OF_BOARDS = {"resume", "settings", "workers", "limits"}
 """They take no job."""
@@ -40,7 +48,7 @@ def _ended(found: dict[str, Any], reason: Reason) -> Iterator[list[str]]:
 def _signals(found: dict[str, Any], reason: Reason) -> Iterator[list[str]]:
     for one in reason["signals"]:
         if not one["arrived"]:
-            yield ["signal", one["name"]]
+            yield ["signal", one["name"], "--value", "true"]
     yield ["depend-remove", "--signals"]
 
 

@@ -113,7 +113,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
             lines.append(f"- {with_times(one)}")
             if (told := advice.failure(reason)) is not None:
                 lines += [f"    {line}" for line in told.splitlines()]
-            lines += [f"    $ {line}" for line in advice.commands(board, arguments.id, found, reason)]
+            lines += [f"    {line}" for line in advice.commands(board, arguments.id, found, reason)]
         if found["state"] in ("ready", "scheduled"):
             job = target.get(arguments.id, fields=["reason"])
             if job is not None and job.reason:
