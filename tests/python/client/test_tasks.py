@@ -19,7 +19,17 @@ import jobboard
 import pydantic
 import pytest
 import redis.asyncio
-from jobboard import ArgumentError, AsyncBoard, Board, Context, Exists, NoHandler, ShardedBoard, Worker
+from jobboard import (
+    ArgumentError,
+    AsyncBoard,
+    Board,
+    BoardError,
+    Context,
+    Exists,
+    NoHandler,
+    ShardedBoard,
+    Worker,
+)
 
 NOW = datetime(2020, 11, 23, 2, 30, tzinfo=timezone.utc)
 
@@ -223,6 +233,33 @@ def test_unique_by_arguments(jobs) -> None:
         mail.post("x" * 1000)
     with pytest.raises(ValueError, match=r"using\(unique=None\)"):
         mail.post_many([{"to": "eve"}])
+
+
+@pytest.mark.parametrize("none", [None, False])
+def test_without_a_key_what_goes_with_one_goes_too(jobs, none) -> None:
+    rules = {"onconflict": "return", "until": "start", "for_": "1h"}
+
+    @jobs.task("mail", unique=True, retries=7, **rules)
+    def mail(to: str) -> None: ...
+
+    @jobs.task("note", unique="the one", **rules)
+    def note(to: str) -> None: ...
+
+    for task in (mail, note):
+        free = task.using(unique=none)
+        assert free.post("ann") != free.post("ann")
+        assert len(set(free.post_many([{"to": "ann"}] * 2))) == 2
+        assert free.using(retries=1).post("ann") != free.post("ann")
+        jobs.flow([free.job("ann"), free.job("ann")])
+        free.schedule("0 2 * * *", id=task.name, arguments={"to": "ann"})
+    if none is None:
+        by_name = {"name": "mail", "unique": None}
+        assert jobs.post({"to": "ann"}, **by_name) != jobs.post({"to": "ann"}, **by_name)
+        [first, second] = jobs.post_many([{"to": "ann"}] * 2, **by_name)
+        assert first != second and jobs.get(first, fields=["retries"]).retries == 7
+    assert mail.post("bob") == mail.post("bob"), "its own rules are as they were"
+    with pytest.raises(BoardError, match="ONCONFLICT needs UNIQUE"):
+        mail.using(unique=none, onconflict="return").post("ann")
 
 
 def test_many_are_checked_before_the_first_is_posted(jobs) -> None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 OF_ONE_JOB = {"id", "at", "after", "strict", "parent", "share", "together", "block", "nx"}
 """Options that a call can have, and a task cannot."""
 
+OF_A_KEY = {"onconflict", "until", "for_"}
+"""Options that only a job with a unique key can have."""
+
 KNOWN = OPTIONS.keys() - {"name", "xx"} | {"together"}
 
 
@@ -148,7 +151,10 @@ def check_values(options: Mapping[str, Any]) -> None:
 
 def over(options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The options without those that cannot stand beside what was given."""
-    return {name: value for name, value in options.items() if name != "delay" or "at" not in given}
+    dropped = {"delay"} if "at" in given else set()
+    if given.get("unique", True) in (None, False):
+        dropped |= OF_A_KEY
+    return {name: value for name, value in options.items() if name not in dropped}
 
 
 def check_known(options: Mapping[str, Any]) -> None:

@@ -118,7 +118,8 @@ class TaskVerbs(Generic[P, R]):
 
             mail.post_many({"to": one} for one in people)
         """
-        if not isinstance(self.options.get("unique"), str | bytes | None):
+        unique = self.options.get("unique")
+        if unique is not False and not isinstance(unique, str | bytes | None):
             raise ValueError(
                 f"{self.name}: jobs posted together have no keys of their own: using(unique=None)"
             )
