@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -161,6 +162,23 @@ def test_a_cut_connection_costs_nothing(proxied, work, until) -> None:
     began.clear()
     board.post(1, id="b", name="x")
     assert began.wait(30), "it does not claim any more"
+
+
+def test_an_idle_worker_is_not_blamed_for_an_outage(proxied, work, until, caplog) -> None:
+    """What it claims then is kept as if its lease were short, and is no older than the claim."""
+    board, proxy = proxied
+    board.handler()(lambda context, payload: context.flush("30s"))
+    with caplog.at_level(logging.WARNING, "jobboard.worker"):
+        running = work(board, lease=None)
+        sender = until(lambda: running.worker._engine).sender
+        until(lambda: sender.beaten is not None, what="the first heartbeat")
+        until(lambda: time.monotonic() - sender.beaten > 1.5, what="a while without jobs")
+        beaten = sender.beaten
+        assert proxy.cut() >= 1
+        id = board.post(1, name="x", retain="1m")
+        until(lambda: board.get(id).state == "complete", what="complete")
+        until(lambda: sender.beaten > beaten, what="a heartbeat after the outage")
+    assert "no heartbeat" not in caplog.text
 
 
 class Failing:

@@ -236,6 +236,7 @@ class Engine:
         if run.key in self.held:
             return None
         run.lease = self._lease_of(job)
+        run.is_known = self.options.lease is not None or not self.asks_missed
         run.context = Context(job, self.name, self.given, run, self.options.interrupt != "flag")
         run.returned = self.asks_missed or job.token <= known
         self.held[run.key] = run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ class Run:
     __slots__ = (
         *("requests", "job", "id", "token", "context", "sender"),
         *("began", "took", "ended", "made", "answered", "interrupt", "told", "warned"),
-        *("writing", "written", "writes", "returned", "lease"),
+        *("writing", "written", "writes", "returned", "lease", "is_known", "since"),
     )
 
     def __init__(self, requests: Requests, job: Job, sender: Sender) -> None:
@@ -32,6 +33,10 @@ class Run:
         self.context: Context
         self.lease: int
         """How long it stays ours without a heartbeat, ms."""
+        self.is_known = True
+        """Whether that is the lease which the server gave it; else it is a guess, and a short one."""
+        self.since = time.monotonic()
+        """When it came."""
         self.began: float | None = None
         """When its handler was called, by the monotonic clock, and how long it took, s."""
         self.took = 0.0

@@ -315,15 +315,21 @@ class Sender(threading.Thread):
             self.answered.notify_all()
 
     def _look_back(self, now: float) -> None:
-        """Tells when leases were kept too late, although the server could be reached."""
+        """Tells when a lease was kept too late, although the server could be reached. A claim counts from the
+        moment it came.
+        """
         before, self.beaten = self.beaten, now
-        late, lease = now - (before or now), self.engine.shortest / 1000
-        if late > lease and self.engine.held and self.quiet_until < now - late:
+        if before is None or self.quiet_until >= before:
+            return
+        known = (run for run in self.engine.all_held() if run.is_known)
+        late = [(now - max(before, run.since), run.lease / 1000) for run in known]
+        silence, lease = max(late, key=lambda one: one[0] - one[1], default=(0.0, 0.0))
+        if silence > lease:
             log.warning(
                 "no heartbeat for %.1f s, longer than the lease of %g s, so jobs may have been lost: a "
                 "handler kept the interpreter to itself (mode='processes' does not mind), or the machine "
                 "slept; a longer lease (lease=…) bears more",
-                *(late, lease),
+                *(silence, lease),
             )
 
     def _again(self, ends: list[Any], reports: list[Any], steps: list[Storing], error: Exception) -> None:
