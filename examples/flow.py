@@ -1,6 +1,6 @@
 """Fan-out and fan-in: split a text, count the words of its parts side by side, add the counts up.
 
-    python examples/flow.py --port 6379
+    python examples/flow.py [--port 6379]
 
 One JOB.FLOW posts the whole graph, all or nothing: `split`, the parts AFTER it, and `sum` AFTER all parts.
 They are its children too: it reads their results with its own record. A part that fails for good cancels it.
@@ -9,6 +9,7 @@ They are its children too: it reads their results with its own record. A part th
 from __future__ import annotations
 
 import argparse
+import os
 
 import redis
 
@@ -16,7 +17,7 @@ BOARD = "words"
 TEXT = ["the quick brown fox", "jumps over", "the lazy dog again and again"]
 
 
-def handle(client: redis.Redis, job: dict) -> str:
+def handle(client: redis.Redis, job: dict[str, str]) -> str:
     """The result of a job."""
     if job["name"] == "count":
         return str(len(job["payload"].split()))
@@ -26,13 +27,21 @@ def handle(client: redis.Redis, job: dict) -> str:
     return "ready"
 
 
+def url_of(port: int | None) -> str:
+    """That of the server at this port, or else $JOBBOARD_URL."""
+    default = os.environ.get("JOBBOARD_URL") or "redis://127.0.0.1:6379"
+    return default if port is None else f"redis://127.0.0.1:{port}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--port", type=int, default=6379)
-    client = redis.Redis(port=parser.parse_args().port, protocol=3, decode_responses=True)
+    parser.add_argument(
+        "--port", type=int, help="of a server on this machine (default: $JOBBOARD_URL, or 6379)"
+    )
+    client = redis.Redis.from_url(url_of(parser.parse_args().port), protocol=3, decode_responses=True)
     client.delete(BOARD)
     parts = [f"part-{n}" for n in range(len(TEXT))]
-    nodes = ["NODE", "split", "", "NAME", "split"]
+    nodes: list[str | int] = ["NODE", "split", "", "NAME", "split"]
     for label, line in zip(parts, TEXT):
         nodes += ["NODE", label, line, "NAME", "count", "AFTER", 1, "split", "PARENT", "sum"]
     nodes += [

@@ -1,6 +1,6 @@
 """A pipeline: one job that goes through three queues under one id, each with workers of its own.
 
-    python examples/pipeline.py --port 6379
+    python examples/pipeline.py [--port 6379]
 
 It posts a few photos and runs a worker for each queue, as three programs would. Each task returns the call of
 the next one. Retries begin anew in each queue.
@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 import threading
 
-import redis
 from jobboard import Board, Next, Worker
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-parser.add_argument("--port", type=int, default=6379)
-board = Board("photos", redis.Redis(port=parser.parse_args().port))
+parser.add_argument("--port", type=int, help="of a server on this machine (default: $JOBBOARD_URL, or 6379)")
+port = parser.parse_args().port
+board = Board("photos", None if port is None else f"redis://127.0.0.1:{port}")
 
 
 @board.task()

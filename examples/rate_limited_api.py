@@ -1,6 +1,6 @@
 """Calls of a rate-limited API: at most 20 a second and 2,000 tokens a second, and none when it says 429.
 
-    python examples/rate_limited_api.py --port 6379
+    python examples/rate_limited_api.py [--port 6379]
 
 The queue names two shared limits: `calls` counts requests, `tokens` what the answers cost. A job is posted
 with an estimate of its tokens, and its worker says with COSTS how many it were: the server takes or returns
@@ -12,6 +12,7 @@ PAUSE stops all calls for that long.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import threading
 import time
@@ -45,8 +46,8 @@ class Api:
             return 200, tokens
 
 
-def work(port: int, name: str, api: Api) -> None:
-    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+def work(url: str, name: str, api: Api) -> None:
+    client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
     while claimed := client.execute_command("JOB.CLAIM", BOARD, name, "QUEUES", 1, QUEUE, "BLOCK", 2000):
         id_, token = claimed[0]["id"], claimed[0]["token"]
         status, tokens = api.call()
@@ -62,11 +63,19 @@ def most_within(times: list[float], seconds: float) -> int:
     return max(sum(start <= at < start + seconds for at in times) for start in times)
 
 
+def url_of(port: int | None) -> str:
+    """That of the server at this port, or else $JOBBOARD_URL."""
+    default = os.environ.get("JOBBOARD_URL") or "redis://127.0.0.1:6379"
+    return default if port is None else f"redis://127.0.0.1:{port}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--port", type=int, default=6379)
-    port = parser.parse_args().port
-    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+    parser.add_argument(
+        "--port", type=int, help="of a server on this machine (default: $JOBBOARD_URL, or 6379)"
+    )
+    url = url_of(parser.parse_args().port)
+    client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
     client.delete(BOARD)
     for limit, rate, burst in (("calls", RATE, BURST), ("tokens", TOKENS, TOKENS)):
         pace = ["rate", rate, "rate-period", PERIOD, "burst", burst]
@@ -76,9 +85,11 @@ def main() -> None:
     client.execute_command("JOB.MPOST", BOARD, CALLS, *range(CALLS), *words)
 
     api = Api()
-    workers = [threading.Thread(target=work, args=(port, f"worker-{n}", api)) for n in range(4)]
-    [worker.start() for worker in workers]
-    [worker.join() for worker in workers]
+    workers = [threading.Thread(target=work, args=(url, f"worker-{n}", api)) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
     # Calls that were under way end; then there are none until the pause is over.
     after = [at for at in api.calls if at >= api.refused]
     silence = max(later - at for at, later in zip(after, after[1:]))

@@ -1,6 +1,6 @@
 """Request and reply: post a job, wait for its result, without a reply queue and without polling.
 
-    python examples/request_reply.py --port 6379
+    python examples/request_reply.py [--port 6379]
 
 The caller posts, and waits with JOB.WAIT, which wakes it at the moment the job has ended, whatever the end:
 the worker here cannot square everything. RETAIN keeps the record, with result or error, for the caller.
@@ -9,6 +9,7 @@ the worker here cannot square everything. RETAIN keeps the record, with result o
 from __future__ import annotations
 
 import argparse
+import os
 import threading
 
 import redis
@@ -17,9 +18,9 @@ BOARD = "squares"
 RETAIN = 60_000
 
 
-def serve(port: int) -> None:
+def serve(url: str) -> None:
     """A worker."""
-    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+    client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
     while claimed := client.execute_command("JOB.CLAIM", BOARD, "worker", "BLOCK", 1000):
         id_, token, payload = (claimed[0][name] for name in ["id", "token", "payload"])
         try:
@@ -44,13 +45,21 @@ def ask(client: redis.Redis, payload: str, ms: int = 3000) -> str:
     return job["result"] if job["state"] == "complete" else f"{job['state']}: {job['message']}"
 
 
+def url_of(port: int | None) -> str:
+    """That of the server at this port, or else $JOBBOARD_URL."""
+    default = os.environ.get("JOBBOARD_URL") or "redis://127.0.0.1:6379"
+    return default if port is None else f"redis://127.0.0.1:{port}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--port", type=int, default=6379)
-    port = parser.parse_args().port
-    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+    parser.add_argument(
+        "--port", type=int, help="of a server on this machine (default: $JOBBOARD_URL, or 6379)"
+    )
+    url = url_of(parser.parse_args().port)
+    client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
     client.delete(BOARD)
-    worker = threading.Thread(target=serve, args=(port,))
+    worker = threading.Thread(target=serve, args=(url,))
     worker.start()
     for payload in ["12", "many"]:
         print(f"{payload} squared: {ask(client, payload)}")

@@ -19,9 +19,14 @@ import random
 import time
 import zlib
 from collections import Counter
+from typing import Any
 
 import redis
 from redis.crc import key_slot
+
+Job = dict[str, Any]
+Found = tuple[list[str], float]
+"""The jobs that a worker has done, and when it ended."""
 
 BATCH = 100
 DONE = 300
@@ -47,7 +52,7 @@ class Sharded:
         """A batch, to any shard; the server makes the ids, which are unique everywhere."""
         return self.client.execute_command("JOB.MPOST", random.choice(self.shards), len(payloads), *payloads)
 
-    def claim(self, worker: str, home: int, block: int) -> tuple[str, list[dict]]:
+    def claim(self, worker: str, home: int, block: int) -> tuple[str, list[Job]]:
         """A shard and its jobs: where the last ones were, else the next that has some, else wait at home."""
         for _ in self.shards:
             if jobs := self._claim(self.shards[self.at], worker):
@@ -55,11 +60,11 @@ class Sharded:
             self.at = (self.at + 1) % len(self.shards)
         return self.shards[home], self._claim(self.shards[home], worker, "BLOCK", block)
 
-    def _claim(self, shard: str, worker: str, *wait: object) -> list[dict]:
+    def _claim(self, shard: str, worker: str, *wait: object) -> list[Job]:
         fields = ("FIELDS", 3, "id", "token", "payload")
         return self.client.execute_command("JOB.CLAIM", shard, worker, "COUNT", BATCH, *wait, *fields)
 
-    def consume(self, shard: str, worker: str, jobs: list[dict]) -> None:
+    def consume(self, shard: str, worker: str, jobs: list[Job]) -> None:
         ids, tokens = [job["id"] for job in jobs], [job["token"] for job in jobs]
         words = (len(ids), *ids, "TOKENS", len(tokens), *tokens)
         self.client.execute_command("JOB.MCONSUME", shard, worker, *words)
@@ -72,7 +77,7 @@ def connect(port: int) -> redis.RedisCluster:
     return redis.RedisCluster(host="127.0.0.1", port=port, protocol=3, decode_responses=True)
 
 
-def work(port: int, shards: int, number: int, found: multiprocessing.Queue) -> None:
+def work(port: int, shards: int, number: int, found: multiprocessing.Queue[Found]) -> None:
     """Claims and consumes until nothing has come for a while."""
     board, name = Sharded(connect(port), "mails", shards, at=number), f"worker-{number}"
     taken: list[str] = []
@@ -108,7 +113,7 @@ def main() -> None:
         board.post_many([str(number) for number in range(first, min(first + BATCH, arguments.jobs))])
     print(f"posted: {board.count()}, {arguments.jobs / (time.time() - start):,.0f} a second")
 
-    found: multiprocessing.Queue = multiprocessing.Queue()
+    found: multiprocessing.Queue[Found] = multiprocessing.Queue()
     words = (arguments.port, arguments.shards)
     workers = [
         multiprocessing.Process(

@@ -1,6 +1,6 @@
 """A web page shows what a job writes while it runs: a language model's words, say, as they come.
 
-    python examples/stream.py --port 6379
+    python examples/stream.py [--port 6379]
 
 It starts a worker, whose "model" here only repeats a poem, and a web server. `GET /?id=…` shows a page,
 `GET /output?id=…` streams the output of the job as server-sent events. When the connection breaks, the
@@ -19,7 +19,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import jobboard
-import redis
 
 POEM = "Two roads diverged in a yellow wood, and sorry I could not travel both"
 PAGE = """<!doctype html><meta charset="utf-8"><title>Output</title><pre id="text"></pre>
@@ -36,8 +35,8 @@ events.addEventListener("end", () => events.close());
 </script>"""
 
 
-def board_at(port: int) -> jobboard.Board:
-    board = jobboard.Board("poems", redis.Redis(port=port))
+def board_at(port: int | None) -> jobboard.Board:
+    board = jobboard.Board("poems", None if port is None else f"redis://127.0.0.1:{port}")
 
     @board.handler("poem")
     def poem(context: jobboard.Context, payload: str) -> int:
@@ -45,7 +44,7 @@ def board_at(port: int) -> jobboard.Board:
         words = POEM.split()
         for at, word in enumerate(words):
             if context.attempt == 1 and at == len(words) // 2:
-                raise jobboard.Retry("it broke off", delay=0)
+                raise jobboard.Retry("it broke off", delay="0s")
             context.output(f"{word} ")
             context.flush()
         return len(words)
@@ -92,7 +91,9 @@ class Pages(BaseHTTPRequestHandler):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--port", type=int, default=6379)
+    parser.add_argument(
+        "--port", type=int, help="of a server on this machine (default: $JOBBOARD_URL, or 6379)"
+    )
     parser.add_argument("--web", type=int, default=8000, help="the port of the web server (0: any)")
     arguments = parser.parse_args()
     board = board_at(arguments.port)

@@ -1,6 +1,6 @@
 """Strict order per key: the events of one account one after the other, those of many accounts side by side.
 
-    python examples/strict_order.py --port 6379
+    python examples/strict_order.py [--port 6379]
 
 Each account is a GROUP, and the setting `ordered` for all groups hands out the next job of a group only when
 the one before has ended, also while that waits for its retry. Four workers handle the events of ten accounts;
@@ -10,6 +10,7 @@ every seventh try fails and is made again. What each account has seen is in the 
 from __future__ import annotations
 
 import argparse
+import os
 import threading
 from collections import defaultdict
 
@@ -19,8 +20,8 @@ BOARD = "ledger"
 ACCOUNTS, EVENTS = 10, 12
 
 
-def work(port: int, name: str, seen: dict[str, list[int]], tries: list[str]) -> None:
-    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+def work(url: str, name: str, seen: dict[str, list[int]], tries: list[str]) -> None:
+    client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
     fields = ["FIELDS", 4, "id", "token", "group", "payload"]
     while claimed := client.execute_command("JOB.CLAIM", BOARD, name, *fields, "BLOCK", 1000):
         [job] = claimed
@@ -34,11 +35,19 @@ def work(port: int, name: str, seen: dict[str, list[int]], tries: list[str]) -> 
         client.execute_command("JOB.CONSUME", BOARD, name, job["id"], "TOKEN", job["token"])
 
 
+def url_of(port: int | None) -> str:
+    """That of the server at this port, or else $JOBBOARD_URL."""
+    default = os.environ.get("JOBBOARD_URL") or "redis://127.0.0.1:6379"
+    return default if port is None else f"redis://127.0.0.1:{port}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--port", type=int, default=6379)
-    port = parser.parse_args().port
-    client = redis.Redis(port=port)
+    parser.add_argument(
+        "--port", type=int, help="of a server on this machine (default: $JOBBOARD_URL, or 6379)"
+    )
+    url = url_of(parser.parse_args().port)
+    client = redis.Redis.from_url(url)
     client.delete(BOARD)
     client.execute_command("JOB.SETTINGS", "SET", BOARD, "QUEUE", "default", "GROUP", "*", "ordered", 1)
     for event in range(EVENTS):
@@ -49,9 +58,11 @@ def main() -> None:
 
     seen: dict[str, list[int]] = defaultdict(list)
     tries: list[str] = []
-    workers = [threading.Thread(target=work, args=(port, f"worker-{n}", seen, tries)) for n in range(4)]
-    [worker.start() for worker in workers]
-    [worker.join() for worker in workers]
+    workers = [threading.Thread(target=work, args=(url, f"worker-{n}", seen, tries)) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
     right = sum(events == list(range(EVENTS)) for events in seen.values())
     print(f"{len(tries)} tries for {ACCOUNTS * EVENTS} events")
     print(f"accounts that saw their events in order: {right} of {ACCOUNTS}")

@@ -1,6 +1,6 @@
 """Many tenants, one queue: who posts a million jobs does not hold up who posts one.
 
-    python examples/tenants.py --port 6379
+    python examples/tenants.py [--port 6379]
 
 Each tenant is a GROUP of the queue. Claims go round the groups that have work, by weight. `big` posts 1,000
 jobs, then `small` posts one and `gold`, whose weight is 3, posts 30. The order in which one worker gets them
@@ -10,16 +10,25 @@ is printed.
 from __future__ import annotations
 
 import argparse
+import os
 
 import redis
 
 BOARD = "tenants"
 
 
+def url_of(port: int | None) -> str:
+    """That of the server at this port, or else $JOBBOARD_URL."""
+    default = os.environ.get("JOBBOARD_URL") or "redis://127.0.0.1:6379"
+    return default if port is None else f"redis://127.0.0.1:{port}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--port", type=int, default=6379)
-    client = redis.Redis(port=parser.parse_args().port, protocol=3, decode_responses=True)
+    parser.add_argument(
+        "--port", type=int, help="of a server on this machine (default: $JOBBOARD_URL, or 6379)"
+    )
+    client = redis.Redis.from_url(url_of(parser.parse_args().port), protocol=3, decode_responses=True)
     job = client.execute_command
     client.delete(BOARD)
     job("JOB.SETTINGS", "SET", BOARD, "QUEUE", "mails", "GROUP", "gold", "weight", 3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 
-from jobboard import Board
+from jobboard import Board, Context
 
 STEPS = 50
 
@@ -18,7 +18,7 @@ board = Board("watched")
 
 
 @board.handler("walk")
-def walk(context, seconds):
+def walk(context: Context, seconds: float) -> str:
     for step in range(STEPS):
         time.sleep(seconds / STEPS)
         context.progress(100 * (step + 1) / STEPS, f"step {step + 1} of {STEPS}")
