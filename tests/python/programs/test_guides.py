@@ -30,7 +30,11 @@ from jobboard.testing import TestServer
 from jobboard.testing.plugin import InlineWorker
 
 FOLDER = ROOT / "docs" / "guides"
-PAGES = {path.stem: list(blocks(path.read_text())) for path in sorted(FOLDER.glob("*.md"))}
+FILES = [*sorted(FOLDER.glob("*.md")), FOLDER / "migrate" / "celery.md"]
+"""Those that move jobs are run by importers/test_guides.py."""
+PAGES = {
+    path.relative_to(FOLDER).with_suffix("").as_posix(): list(blocks(path.read_text())) for path in FILES
+}
 GUIDES = {name: found for name, found in PAGES.items() if any(one.info == "python test" for one in found)}
 """The pages that have tests of their own in them."""
 
