@@ -395,6 +395,43 @@ def test_the_output_of_a_job_is_printed_without_control_characters(cli, jobs) ->
     assert cli("output", "board", "nobody")[0] == 1
 
 
+SECRET = "redis://:topsecret@127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--url", SECRET, "list", "board"], "--url stands after the command: jobboard <command> … --url …"),
+        ([f"--url={SECRET}", "list", "board"], "--url stands after the command"),
+        (["--json", "list", "board"], "--json stands after the command"),
+        (
+            ["import", "--dry-run", "rq", "jobs"],
+            "--dry-run stands after the command: jobboard import library",
+        ),
+        ([SECRET], "invalid choice: 'redis://…@127.0.0.1:1'"),
+        (["lst", "board"], "did you mean list?"),
+        (["list", "board", SECRET], "unrecognized arguments: redis://…@127.0.0.1:1"),
+        (["list", "board", f"--urll={SECRET}"], "did you mean --url?"),
+        (["list", "board", "--state", "ruining"], "'claimed', 'complete'"),
+        (["list", "board", "--state", "canceled"], "did you mean cancelled?"),
+    ],
+)
+def test_a_word_in_the_wrong_place(words, said, capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli_module.main(words)
+    shown = capsys.readouterr().err
+    assert end.value.code == 2 and said in shown and "topsecret" not in shown
+
+
+def test_states_go_by_the_words_of_the_console_too(cli, jobs) -> None:
+    jobs.post(1, id="a", retain="1m")
+    jobs.claim_id("w", "a")
+    assert cli("count", "board", "--state", "running")[1] == "1\n"
+    assert cli("count", "board", "--not-state", "running")[1] == "0\n"
+    jobs.consume("w", "a", force=True)
+    assert cli("list", "board", "--state", "done")[1].splitlines()[1].split()[0] == "a"
+
+
 def test_signal_answers_the_inbox(cli, jobs) -> None:
     jobs.post({"to": "ann"}, id="a", await_="approved")
     out = cli("list", "board", "--awaits", "approved")[1]

@@ -168,6 +168,20 @@ def test_wrong_urls_of_sentinels(url, capsys) -> None:
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "redis://127.0.0.1:6379?password=a@b",
+        "redis://u:a@127.0.0.1/0?client_name=a@b",
+        "redis://[::1]:6379/0?password=a@b",
+        "unix:///tmp/a@b.sock?db=1",
+        "sentinel://a:26379,b:26379/service?password=a@b",
+    ],
+)
+def test_an_at_sign_elsewhere_is_no_mistake(url) -> None:
+    Board("b", url)
+
+
+@pytest.mark.parametrize(
     ("url", "says"),
     [
         (
@@ -178,6 +192,11 @@ def test_wrong_urls_of_sentinels(url, capsys) -> None:
         ("sentinel://a/service/x", "the URL of Sentinels is"),
         ("redis://127.0.0.1:6379?colour=red", "there is no option 'colour'"),
         ("redis://127.0.0.1:port", "is no URL of a server"),
+        ("redis://u:top#secret@127.0.0.1", "is written %2F there"),
+        ("redis://u:top/secret@127.0.0.1", "is written %2F there"),
+        ("redis://u:1234/secret@127.0.0.1", "is written %2F there"),
+        ("redis://u:top?secret@127.0.0.1", "is written %2F there"),
+        ("sentinel://u:top?secret@127.0.0.1/main", "is written %2F there"),
         ("http://127.0.0.1", "is no URL of a server"),
         ("127.0.0.1:6379", "is no URL of a server"),
     ],
@@ -187,7 +206,7 @@ def test_a_wrong_url_is_told_with_what_said_it(monkeypatch, capsys, tmp_path, se
     for make in (Board, AsyncBoard):
         with pytest.raises(ValueError, match="in the URL") as found:
             make("b", url)
-        assert says in str(found.value)
+        assert says in str(found.value) and "secret" not in str(found.value)
     commands = {
         "--url": ["list", "b", "--url", url],
         "--to": ["copy", "b", "--url", right, "--to", url],

@@ -116,11 +116,26 @@ def check_url(url: str, name: str = "the URL") -> None:
     """Raises ValueError for what is no URL of a server, and for a path that is no number of a database, for
     which redis-py takes database 0.
     """
+    _check_password(url, name)
     parts = urlsplit(url)
     if parts.scheme in ("redis", "rediss") and not _is_database(parts.path.strip("/")):
         raise ValueError(
             f"{hidden(url)!r} in {name} names the database {parts.path.strip('/')!r}: write its number, "
             f"such as {URL}/0"
+        )
+
+
+def _check_password(url: str, name: str) -> None:
+    """Raises ValueError for a user or a password that ends at one of `/?#`: what follows would be taken for
+    something else, and be shown.
+    """
+    scheme, _, after = url.partition("://")
+    hosts = re.split("[/?#]", after, maxsplit=1)[0]
+    path, _, query = after.removeprefix(hosts).partition("?")
+    is_cut = "@" in query and not re.fullmatch(r"(.*@)?(\[.*\]|[^:]+)(:[0-9]+)?(,.*)?", hosts)
+    if scheme != "unix" and ("@" in path or is_cut):
+        raise ValueError(
+            f"{hidden(url)!r} in {name}: a / of a user or a password is written %2F there, ? %3F, and # %23"
         )
 
 
@@ -154,6 +169,7 @@ def is_sentinel(url: str) -> bool:
 
 def sentinels(url: str, name: str = "the URL") -> Sentinels:
     """Reads a Sentinel URL; raises ValueError when it is none."""
+    _check_password(url, name)
     scheme, _, rest = url.partition("://")
     head, _, query = rest.partition("?")
     place, _, path = head.partition("/")

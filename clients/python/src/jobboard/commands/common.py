@@ -84,11 +84,9 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
             for prefix in ("", "not-"):
                 group.add_argument(f"--{prefix}meta", action="append", type=pair, metavar="FIELD=VALUE")
         else:
-            choices = STATES if name == "state" else None
+            kind: dict[str, Any] = {"type": state, "choices": STATES} if name == "state" else {}
             for prefix in ("", "not-"):
-                group.add_argument(
-                    f"--{prefix}{name}", action="append", choices=choices, metavar=name.upper()
-                )
+                group.add_argument(f"--{prefix}{name}", action="append", metavar=name.upper(), **kind)
 
 
 def filters_of(arguments: argparse.Namespace) -> Filters:
@@ -105,6 +103,11 @@ def filters_of(arguments: argparse.Namespace) -> Filters:
     if excluded:
         found["not_"] = excluded
     return found  # type: ignore[return-value]
+
+
+def state(text: str) -> str:
+    """A state by its name, or by the console's word."""
+    return {"running": "claimed", "done": "complete"}.get(text, text)
 
 
 def moment(text: str) -> datetime | str | None:

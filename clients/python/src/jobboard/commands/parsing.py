@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -21,10 +22,13 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*words, **{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
-        """The one line that helps, without all options before it."""
+        """The one line that helps, without all options before it, and without the password of a URL."""
+        message = re.sub(r"//\S*@", "//…@", message)
         self.exit(2, f"{self.prog}: {message}\n`{self.prog} --help` lists what there is\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._subparsers is not None and args:
+            self._refuse_before_command(args[0])
         if self._is_mixing or self._subparsers is not None:
             return super().parse_known_args(args, namespace)
         given = argparse.Namespace(**vars(namespace or argparse.Namespace()))
@@ -38,6 +42,21 @@ class Parser(argparse.ArgumentParser):
         if rest:
             self.error(self._unknown(rest))
         return found, rest
+
+    def _refuse_before_command(self, first: str) -> None:
+        """An option of a command: its value would be taken for the command."""
+        option = first.partition("=")[0]
+        if first.startswith("-") and option.strip("-") and option not in self._option_string_actions:
+            what = self._subparsers._group_actions[0].metavar if self._subparsers else None
+            self.error(f"{option} stands after the command: {self.prog} {what} … {option} …")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = difflib.get_close_matches(str(value), map(str, action.choices or ()), 1)
+            error.message += f"; did you mean {near[0]}?" if near else ""
+            raise
 
     def _unknown(self, rest: Sequence[str]) -> str:
         known = [name for name in self._option_string_actions if name.startswith("--")]
