@@ -26,8 +26,7 @@ import pytest
 from documents import ROOT, Block, blocks, run_typescript
 from harness import KINDS, MODULE
 from harness.kinds import executable
-from jobboard.testing import TestServer
-from jobboard.testing.plugin import InlineWorker
+from jobboard.testing import InlineWorker, TestServer
 
 FOLDER = ROOT / "docs" / "guides"
 FILES = [*sorted(FOLDER.glob("*.md")), FOLDER / "migrate" / "celery.md"]

@@ -6,7 +6,7 @@ Uses `board`, `serving` and `worker`.
 """
 
 from .clock import Clock
-from .inline import Killed, Ran, run_inline, run_inline_async
+from .inline import InlineWorker, Killed, Ran, run_inline, run_inline_async
 from .server import TestServer
 
-__all__ = ["Clock", "Killed", "Ran", "TestServer", "run_inline", "run_inline_async"]
+__all__ = ["Clock", "InlineWorker", "Killed", "Ran", "TestServer", "run_inline", "run_inline_async"]

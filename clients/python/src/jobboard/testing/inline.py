@@ -7,7 +7,7 @@ may do here what it may do there, and it ends its jobs in the same ways.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import redis
@@ -32,6 +32,7 @@ from ..worker.threads import Loop
 
 if TYPE_CHECKING:
     from ..board import ShardedBoard
+    from .server import TestServer
 
 AT_MOST = 1000
 
@@ -268,3 +269,20 @@ def _refuse_in_loop() -> None:
     except RuntimeError:
         return
     raise RuntimeError("an async handler, in a running event loop: await run_inline_async(…) instead")
+
+
+class InlineWorker:
+    """What the fixture `jobboard_worker` is: runs handlers until no job is ready, see `run_inline`. Refuses
+    boards of other servers.
+    """
+
+    def __init__(self, server: TestServer) -> None:
+        self.server = server
+
+    def __call__(self, board: Any, **options: Any) -> list[Ran]:
+        self.server.refuse_foreign(board)
+        return run_inline(board, **options)
+
+    def run_async(self, board: Any, **options: Any) -> Awaitable[list[Ran]]:
+        self.server.refuse_foreign(board)
+        return run_inline_async(board, **options)

@@ -8,13 +8,13 @@ jobboard_worker  jobboard_worker(board) runs the handlers of a board inline unti
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from . import Ran, TestServer
+    from . import InlineWorker, TestServer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,26 +41,9 @@ def jobboard(_jobboard_server: TestServer, monkeypatch: pytest.MonkeyPatch) -> I
     _jobboard_server.release()
 
 
-class InlineWorker:
-    """Runs handlers until no job is ready: see `run_inline`. Refuses boards of other servers."""
-
-    def __init__(self, server: TestServer) -> None:
-        self.server = server
-
-    def __call__(self, board: Any, **options: Any) -> list[Ran]:
-        from . import run_inline
-
-        self.server.refuse_foreign(board)
-        return run_inline(board, **options)
-
-    def run_async(self, board: Any, **options: Any) -> Awaitable[list[Ran]]:
-        from . import run_inline_async
-
-        self.server.refuse_foreign(board)
-        return run_inline_async(board, **options)
-
-
 @pytest.fixture
 def jobboard_worker(jobboard: TestServer) -> InlineWorker:
     """Runs the handlers of a board in the thread of the test."""
+    from . import InlineWorker
+
     return InlineWorker(jobboard)
