@@ -134,7 +134,7 @@ def make_qless(server: Server) -> None:
 
 def test_the_index_names_every_guide_and_every_importer():
     index = INDEX.read_text()
-    assert set(re.findall(r"\]\((\S+)\)", index)) == {path.name for path in [*GUIDES, CELERY]}
+    assert set(re.findall(r"\]\(([\w-]+\.md)\)", index)) == {path.name for path in [*GUIDES, CELERY]}
     for library in LIBRARIES:
         assert any(f"jobboard import {library} " in path.read_text() for path in GUIDES), library
 
