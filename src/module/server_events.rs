@@ -184,7 +184,10 @@ unsafe extern "C" fn role_changed(
     guard("a change of role", || {
         // SAFETY: the context of this callback; nothing keeps it.
         match unsafe { Ctx::of_call(ctx) }.is_primary() {
-            true => world::promoted(),
+            true => {
+                world::promoted();
+                timer::begin();
+            }
             false => connections::forget(),
         }
         hold_claims();
@@ -201,6 +204,7 @@ extern "C" fn loading(
     if sub == raw::REDISMODULE_SUBEVENT_LOADING_ENDED {
         guard("the end of loading", || {
             hold_claims();
+            timer::begin();
             blocked_waits::touch_databases(|_| true);
             blocked_posts::touch_databases(|_| true);
         });

@@ -42,8 +42,11 @@ type Hint = (i64, i32, Vec<u8>);
 struct Timer {
     hints: BTreeSet<Hint>,
     /// The boards on which something is due that the server does not allow to be done, such as for
-    /// want of replicas, by database and key, with when it was due. Their hints are later.
+    /// want of replicas, by database and key, with when it was due. What is due at once has been so
+    /// since it was first refused. Their hints are later.
     refused: BTreeMap<(i32, Vec<u8>), i64>,
+    /// Since when the deadlines are this server's, Unix ms: it has started, loaded, or become a primary.
+    since: i64,
     /// Whether this server was a replica at the last look: its primary handles the deadlines.
     is_replica: bool,
     armed: Option<Armed>,
@@ -89,15 +92,21 @@ fn with<R>(work: impl FnOnce(&mut Timer) -> R) -> R {
 }
 
 impl Timer {
-    /// How late the earliest deadline is, ms. Hints to look as soon as possible are of no deadline.
+    /// How late the earliest deadline is, ms, of the time in which this server was to meet it. Hints to
+    /// look as soon as possible are of no deadline.
     fn overdue(&self, now: i64) -> i64 {
         let hinted = self.hints.range((1, i32::MIN, Vec::new())..).next().map(|(at, _, _)| *at);
         let first = hinted.into_iter().chain(self.refused.values().copied()).min();
         match first {
-            Some(first) if !self.is_replica => (now - first).clamp(0, now),
+            Some(first) if !self.is_replica => (now - first.max(self.since)).max(0),
             _ => 0,
         }
     }
+}
+
+/// The deadlines are this server's from now on.
+pub fn begin() {
+    with(|timer| timer.since = world::now());
 }
 
 /// Gives a hint: look at this board at that time.
@@ -281,10 +290,9 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
         return;
     }
     let key = ctx.key(name);
-    with(|timer| {
-        if !timer.refused.is_empty() {
-            timer.refused.remove(&(db, name.clone()));
-        }
+    let refused = with(|timer| match timer.refused.is_empty() {
+        true => None,
+        false => timer.refused.remove(&(db, name.clone())),
     });
     if !is_current(ctx, &key, *at) {
         return;
@@ -292,7 +300,8 @@ fn look_at(ctx: Ctx, (at, db, name): &Hint, begin: Instant) {
     if !ctx.allows_write_to(&key) {
         let (now, wake) = (world::now(), wake_of(ctx, &key));
         if wake <= now {
-            with(|timer| timer.refused.insert((db, name.clone()), wake));
+            let due = if wake > 0 { wake } else { refused.unwrap_or(now) };
+            with(|timer| timer.refused.insert((db, name.clone()), due));
         }
         return hint_at(ctx, &key, db, now + ASK_AGAIN);
     }
