@@ -37,7 +37,7 @@ from .commands import (
     work,
 )
 from .commands.parsing import Parser
-from .connecting import name_of_default
+from .connecting import default_url, is_sentinel, name_of_default
 from .errors import coded, explained
 from .escaping import escaped
 
@@ -73,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (redis.ConnectionError, redis.InvalidResponse) as error:
         named = "--url" if getattr(parsed, "url", None) else name_of_default()
-        print(escaped(f"jobboard: {coded(explained(error, named))}"), file=sys.stderr)
+        said = coded(explained(error, named, among(parsed)))
+        print(escaped(f"jobboard: {said}"), file=sys.stderr)
         return 1
     except (redis.RedisError, redis.exceptions.RedisClusterException) as error:
         print(escaped(f"jobboard: {coded(error)}{CLUSTERED if is_moved(error) else ''}"), file=sys.stderr)
@@ -85,6 +86,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         print(escaped(f"jobboard: {what}"), file=sys.stderr)
         return 1
+
+
+def among(parsed: argparse.Namespace) -> str:
+    """What the server of a command line belongs to, as `explained` takes it."""
+    if getattr(parsed, "cluster", False):
+        return "cluster"
+    return "sentinels" if is_sentinel(getattr(parsed, "url", None) or default_url()) else "server"
 
 
 def is_moved(error: Exception) -> bool:

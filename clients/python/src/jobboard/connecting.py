@@ -13,7 +13,7 @@ import redis.asyncio
 import redis.connection
 import redis.sentinel
 
-from .errors import NAMES
+from .errors import NAMES, NO_NODE, explained
 
 T = TypeVar("T")
 
@@ -81,7 +81,8 @@ def connect_cluster(url: str | None = None, *, name: str = "the URL") -> redis.R
     try:
         client: redis.RedisCluster = redis.RedisCluster.from_url(url)
     except (redis.exceptions.RedisClusterException, redis.ConnectionError) as error:
-        raise redis.ConnectionError(f"no node of a cluster at {hidden(url)} in {name}: {error}") from error
+        said = redis.ConnectionError(f"{NO_NODE} {hidden(url)} in {name}: {error}")
+        raise explained(said, name, "cluster") from error
     return _named(client, name)
 
 
@@ -98,6 +99,19 @@ def _named(client: T, name: str) -> T:
 def name_of(client: Any) -> str:
     """What says where the server of a client is: an option, $JOBBOARD_URL …"""
     return _NAMES.get(client, NAMES)
+
+
+def explained_of(error: Exception, client: Any) -> Exception:
+    """An error of a client's connection, with what to do in its text."""
+    return explained(error, name_of(client), _among(client))
+
+
+def _among(client: Any) -> str:
+    """What its server belongs to, of `AMONG`."""
+    if isinstance(client, (redis.RedisCluster, redis.asyncio.RedisCluster)):
+        return "cluster"
+    pools = (redis.sentinel.SentinelConnectionPool, redis.asyncio.sentinel.SentinelConnectionPool)
+    return "sentinels" if isinstance(getattr(client, "connection_pool", None), pools) else "server"
 
 
 def name_of_default() -> str:

@@ -8,6 +8,7 @@ redis-py's own.
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -234,30 +235,67 @@ NAMES = "$JOBBOARD_URL or the board's URL"
 
 CLOSED = ("Error while reading from", "Connection reset by peer", "Connection closed by server")
 """How errors begin of a server that ends a connection at its first command."""
+GREETINGS = {"on_connect", "on_connect_check_health"}
+"""What redis-py calls on a new connection, before its first command."""
 
 SAYS = "says where the server is"
+
+NO_NODE = "no node of a cluster at"
 
 HTTP_TO_HIREDIS = 'Protocol error, got "H" as reply type'
 """What hiredis, where it is installed, says of a reply that begins with HTTP."""
 
+AMONG = {
+    "server": "{name} {says}; `jobboard serve` starts one",
+    "sentinels": "the Sentinels of {name} say that the primary is there, and name another server when they "
+    "have promoted it: docs/operate/sentinel.md",
+    "cluster": "it is a node of the cluster of {name}; its replica, where it has one, takes over, and "
+    "`redis-cli --cluster check` says which slots nobody serves",
+}
+"""What to do about a server that cannot be reached, by what names it."""
 
-def explained(error: Exception, name: str = NAMES) -> Exception:
-    """An error of redis-py's connections, with what to do in its text. `name` says where the server is."""
+
+def explained(error: Exception, name: str = NAMES, among: str = "server") -> Exception:
+    """An error of redis-py's connections, with what to do in its text. `name` says where the server is, and
+    `among`, of `AMONG`, what it belongs to.
+    """
     text = str(error)
+    if vars(error).get("is_explained"):
+        return error
     if isinstance(error, redis.AuthenticationError):
         hint = "user and password stand in the URL: redis://user:password@host:port"
         hint += "" if name == NAMES else f" in {name}"
     elif text.startswith("Protocol Error") and "HTTP/" in text or text.startswith(HTTP_TO_HIREDIS):
         hint = f"a web server answers there, such as the console: {name} names the server's own port"
-    elif text.startswith(CLOSED) and name != NAMES:
+    elif text.startswith("No master found"):
+        text = text.partition(" : ")[0]  # the rest is how redis-py has asked
+        hint = f"no Sentinel of {name} answers, or none of them watches that service and sees its primary"
+    elif text.startswith(NO_NODE):
+        hint = f"name in {name} a node that is up, of a server with cluster-enabled yes"
+    elif text.startswith(CLOSED) and name != NAMES and is_greeting(error):
         hint = f"where it ends every connection at once, its port may want TLS: rediss:// in {name}"
+    elif "CERTIFICATE_VERIFY_FAILED" in text:
+        hint = (
+            "nothing here vouches for the server's certificate: ?ssl_ca_certs=FILE behind the address in "
+            f"{name} names the certificate of who has signed it, and the address has the name that is in it"
+        )
+    elif "WRONG_VERSION_NUMBER" in text or "RECORD_LAYER_FAILURE" in text:
+        hint = f"its port may speak no TLS: redis:// in {name}"
+    elif "[SSL" in text:
+        hint = f"the options of TLS, such as ssl_certfile and ssl_keyfile, stand behind the address in {name}"
     elif "connecting to" in text and SAYS not in text:
-        hint = f"{name} {SAYS}; `jobboard serve` starts one"
+        hint = AMONG[among].format(name=name, says=SAYS)
     else:
         return error
-    if hint not in text:
-        error.args = (f"{text.rstrip('.')}: {hint}",)
+    error.is_explained = True  # type: ignore[attr-defined]
+    error.args = (f"{text.rstrip('.')}: {hint}",)
     return error
+
+
+def is_greeting(error: Exception) -> bool:
+    """Whether a new connection has failed. One on which the server had answered may break at any time."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_name in GREETINGS for frame, _ in frames)
 
 
 CUT: dict[type[Exception], str] = {

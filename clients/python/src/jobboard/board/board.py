@@ -9,8 +9,8 @@ import redis
 
 from .. import codecs
 from ..arguments import Name, encoded
-from ..connecting import async_client_of, client_of, hidden, name_of
-from ..errors import explained, translated
+from ..connecting import async_client_of, client_of, explained_of, hidden
+from ..errors import translated
 from ..handlers import Handlers
 from ..replies import text
 from .administering import Administering
@@ -101,7 +101,7 @@ class Board(Verbs, Tasks, Watched, Sync):
             if isinstance(error, redis.ResponseError):
                 raise translated(error, request.words) from None
             if isinstance(error, (redis.ConnectionError, redis.InvalidResponse)):
-                explained(error, name_of(self.client))
+                explained_of(error, self.client)
             raise
         found = request.parse(reply)
         if request.done:
@@ -150,7 +150,7 @@ class AsyncBoard(Verbs, AsyncTasks, AsyncWatched, Async):
             if isinstance(error, redis.ResponseError):
                 raise translated(error, request.words) from None
             if isinstance(error, (redis.ConnectionError, redis.InvalidResponse)):
-                explained(error, name_of(self.client))
+                explained_of(error, self.client)
             raise
         found = request.parse(reply)
         if request.done:

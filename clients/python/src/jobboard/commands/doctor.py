@@ -13,8 +13,8 @@ import redis
 
 from .. import __version__
 from ..board import Board
-from ..connecting import name_of
-from ..errors import coded, explained, translated
+from ..connecting import explained_of
+from ..errors import coded, translated
 from ..escaping import escaped
 from ..replies import text as text_of
 from .common import Subparsers, add_server, as_json, connect, name, span
@@ -121,7 +121,7 @@ def asked(client: Any, **target: Any) -> tuple[dict[str, Any], list[Finding]]:
     except redis.exceptions.NoPermissionError:
         return {}, [Finding("skip", "server", "this user may not call INFO", "ask as an administrator")]
     except redis.ConnectionError as error:
-        return {}, [Finding("bad", "server", str(explained(error, name_of(client))))]
+        return {}, [Finding("bad", "server", str(explained_of(error, client)))]
 
 
 def of_server(client: Any, info: dict[str, Any]) -> Iterator[Finding]:

@@ -22,9 +22,9 @@ import redis
 
 from ..arguments import encoded
 from ..board import Board
-from ..connecting import name_of
+from ..connecting import explained_of
 from ..durations import of_ms
-from ..errors import CannotDo, explained, translated
+from ..errors import CannotDo, translated
 from ..jobs import Job
 from ..outcomes import allowed_kind
 from ..replies import text
@@ -403,7 +403,7 @@ def _server(board: Board) -> Server:
         found = client.info("server", **options)["run_id"]
         return Server(found, db, client.info("replication", **options)["role"] != "master")
     except redis.ConnectionError as error:
-        raise explained(error, name_of(client)) from None
+        raise explained_of(error, client) from None
 
 
 def _payload(job: Job) -> bytes:

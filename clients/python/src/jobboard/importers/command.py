@@ -10,9 +10,9 @@ import redis
 
 from ..commands.common import add_server, connect, connect_to, duration, positive, say
 from ..commands.common import name as board_name
-from ..connecting import name_of
+from ..connecting import explained_of
 from ..durations import to_ms
-from ..errors import coded, explained
+from ..errors import coded
 from ..escaping import escaped
 from ..progress import progress
 from .bullmq import BullMQ
@@ -122,7 +122,7 @@ def reach(client: Any) -> None:
     try:
         client.ping()
     except redis.ConnectionError as error:
-        raise explained(error, name_of(client)) from None
+        raise explained_of(error, client) from None
     except redis.ResponseError:  # this user may not ask
         pass
 

@@ -13,8 +13,8 @@ import redis
 from .. import replies
 from ..board import Requests
 from ..board.sending import Request
-from ..connecting import name_of
-from ..errors import explained, translated
+from ..connecting import explained_of
+from ..errors import translated
 from .backoff import Backoff
 from .connection import TROUBLE, connection_of
 from .engine import Engine
@@ -109,10 +109,10 @@ class Claimer(threading.Thread):
             engine.troubled()
             engine.not_claimed()
             if isinstance(error, redis.AuthenticationError) and not self.answered:
-                raise explained(error, name_of(engine.board.client)) from None
+                raise explained_of(error, engine.board.client) from None
             if not engine.stopping:
                 if self.failed:  # the first failure may be that of a connection which broke long ago
-                    engine.outage.gone(explained(error, name_of(engine.board.client)), "claiming")
+                    engine.outage.gone(explained_of(error, engine.board.client), "claiming")
                 self.failed = True
                 self.backoff.wait(engine.wants_stop)
 

@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from ..connecting import name_of
-from ..errors import explained
+from ..connecting import explained_of
 from ..outcomes import GivenUp, Nothing, Outcome
 from . import journal
 from .backoff import Backoff
@@ -341,7 +340,7 @@ class Sender(threading.Thread):
             # The first failure may be that of a connection which broke long ago, unused.
             again, self.failed = self.failed, True
         if again:
-            self.engine.outage.gone(explained(error, name_of(self.engine.board.client)), "ends and leases")
+            self.engine.outage.gone(explained_of(error, self.engine.board.client), "ends and leases")
 
     def _put_back(self, ends: list[Any], reports: list[Any], steps: list[Storing]) -> None:
         now = time.monotonic()
