@@ -89,7 +89,10 @@ def test_a_change_of_a_board_or_queue_that_is_not_there_is_told(cli, jobs, words
     verb, *more = words
     assert "this server had no board 'baord'" in cli(verb, "baord", *more)[2]
     jobs.post(1, queue="bulk")
-    assert cli(verb, "board", *more)[2] == cli(verb, "board", *more, "--queue", "bulk")[2] == ""
+    if verb == "resume":
+        assert cli("pause", "board")[0] == cli("pause", "board", "--queue", "bulk")[0] == 0
+    assert cli(verb, "board", *more, "--queue", "bulk")[2].count("is paused") == (verb == "resume")
+    assert cli(verb, "board", *more)[2] == ""
     jobs.settings_set({"retries": 1}, queue="bulk")
     said = "queue 'bukl' of board has no jobs; did you mean 'bulk'?\n"
     assert cli(verb, "board", *more, "--queue", "bukl")[2] == said

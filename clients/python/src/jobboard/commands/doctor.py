@@ -7,23 +7,22 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import redis
 
 from .. import __version__
-from ..board import Board
 from ..connecting import explained_of
-from ..errors import coded, translated
+from ..errors import coded
 from ..escaping import escaped
 from ..replies import text as text_of
 from .common import Subparsers, add_server, as_json, connect, name, span
-from .writing import ADVICE, LATE, STOPPED, advice_for, key_on, probe
+from .condition import board_of
+from .finding import Finding
+from .writing import ADVICE, LATE, STOPPED, UNTRIED, advice_for, key_on, probe
 
 SKEW = 1.0
 """Seconds by which two clocks may differ."""
-STUCK = 60_000
-"""From this age on, ms, a ready job shows that no worker serves its queue, when nothing there is claimed."""
 KEEP = (
     "jobs since the last snapshot are lost when the server stops without saving. On the running server: "
     "CONFIG SET appendonly yes, wait until INFO persistence says aof_rewrite_scheduled:0 and "
@@ -52,15 +51,6 @@ ROLES = {
 }
 KEY = re.compile(r"access the '.*' key", re.DOTALL)
 """The answer where a user may call the command, and not on this key."""
-
-
-class Finding(NamedTuple):
-    """`level` is ok, warn, bad, or skip where it could not be told."""
-
-    level: str
-    about: str
-    text: str
-    advice: str = ""
 
 
 def add(subparsers: Subparsers) -> None:
@@ -124,11 +114,14 @@ def asked(client: Any, **target: Any) -> tuple[dict[str, Any], list[Finding]]:
         return {}, [Finding("bad", "server", str(explained_of(error, client)))]
 
 
-def of_server(client: Any, info: dict[str, Any]) -> Iterator[Finding]:
+def of_server(client: Any, info: dict[str, Any], *, of_cluster: bool = False) -> Iterator[Finding]:
     for check in (server, module, persistence, memory, clock, timer):
         yield from check(info)
     if info.get("cluster_enabled") and info.get("role") != "slave":
         yield from cluster(client)
+    if info.get("cluster_enabled") and not of_cluster:
+        advice = "say --cluster: it asks all nodes, and finds boards of which another node has the slot"
+        yield Finding("warn", "nodes", "this is a node of a cluster, and the others were not asked", advice)
     yield from unread(client)
 
 
@@ -139,7 +132,7 @@ def nodes(client: Any) -> Iterator[Finding]:
         own = client.get_redis_connection(node)
         info, found = asked(own)
         if info and node.server_type == "primary":
-            found += of_server(own, info)
+            found += of_server(own, info, of_cluster=True)
             found += writes(own, key_on(client, node), None)
         elif info:
             found += [one for one in module(info) if one.about == "module"]
@@ -153,8 +146,12 @@ def writes(client: Any, key: str, allowed: list[str] | None) -> Iterator[Finding
     """What the server answers to a write that changes nothing."""
     found = probe(client, key, allowed)
     if found is None:
+        text = "this user may send none that changes nothing"
+        yield Finding("skip", "writes", text, "ask as a producer, a worker, an operator or an administrator")
         return
     what, said = found
+    if what == UNTRIED:
+        return
     if said is None:
         yield Finding("ok", "writes", f"the server takes {what}")
     else:
@@ -302,16 +299,20 @@ def clock(info: dict[str, Any]) -> Iterator[Finding]:
 
 
 def rights(client: Any, board: str | None) -> Finding:
-    """What the user may do with the board; without one, which commands it may call on whichever keys."""
-    user = client.acl_whoami()
-    refused = [role for role, words in ROLES.items() if not is_allowed(client, words, board)]
+    """What the user may do with the board; without one, which commands it may call on whichever keys. A user
+    of one role has no other's commands: it is no fault that they are refused.
+    """
+    user = f"the user {_text(client.acl_whoami())}"
+    has = [role for role, words in ROLES.items() if is_allowed(client, words, None)]
+    may = [role for role in has if board is None or is_allowed(client, ROLES[role], board)]
     where = "" if board is None else f" on {board}"
-    if refused:
+    if not has or len(may) < len(has):
+        refused = [role for role in has or ROLES if role not in may]
         advice = "redis.conf has a user for each role; its rules name the keys on which it may"
-        return Finding(
-            "warn", "rights", f"the user {_text(user)} may not {', '.join(refused)}{where}", advice
-        )
-    return Finding("ok", "rights", f"the user {_text(user)} may post, claim, read and cancel{where}")
+        return Finding("warn", "rights", f"{user} may not {', '.join(refused)}{where}", advice)
+    others = [role for role in ROLES if role not in may]
+    more = f"; not {', '.join(others)}" if others else ""
+    return Finding("ok", "rights", f"{user} may {', '.join(may)}{where}{more}")
 
 
 def is_allowed(client: Any, command: list[str], board: str | None) -> bool:
@@ -319,39 +320,6 @@ def is_allowed(client: Any, command: list[str], board: str | None) -> bool:
     words = [(board or BOARD) if word == BOARD else word for word in command]
     said = client.execute_command("ACL", "DRYRUN", client.acl_whoami(), *words)
     return said in ("OK", b"OK", True) or (board is None and bool(KEY.search(_text(said))))
-
-
-def board_of(client: Any, name: str) -> Iterator[Finding]:
-    board = Board(name, client)
-    try:
-        info = board.info()
-        queues = board.queues()
-    except redis.exceptions.NoPermissionError as error:
-        advice = "ask as an operator, an observer or an administrator"
-        yield Finding("skip", f"board {name}", f"this user may not look at it: {coded(error)}", advice)
-        return
-    except redis.ResponseError as error:
-        yield Finding("bad", f"board {name}", coded(translated(error)))
-        return
-    if info is None:
-        yield Finding(
-            "warn", f"board {name}", "there is none yet", "the first post makes it: is the name right?"
-        )
-        return
-    yield Finding(
-        "ok", f"board {name}", f"{jobs(info['jobs'])}, {info['ready']} ready, {info['failed']} failed"
-    )
-    for row in queues:
-        if row["ready"] and not row["claimed"] and row["oldest"] > STUCK:
-            are = "is" if row["ready"] == 1 else "are"
-            since = span(row["oldest"])
-            text = f"{jobs(row['ready'])} {are} ready, the oldest since {since}, and none is claimed"
-            advice = f"start a worker that claims from it, or ask `jobboard explain {name} ID`"
-            yield Finding("warn", f"queue {row['queue']}", text, advice)
-
-
-def jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
 
 
 def _text(value: Any) -> str:

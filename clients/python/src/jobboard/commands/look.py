@@ -31,6 +31,7 @@ from .common import (
     with_times,
 )
 from .naming import say_if_missing
+from .quotas import full
 from .writing import refusals
 
 SHOWN = ["id", "state", "queue", "name", "attempt", "progress", "worker", "kind", "message"]
@@ -168,16 +169,23 @@ def run_output(arguments: argparse.Namespace) -> int:
 
 def run_queues(arguments: argparse.Namespace) -> int:
     board = board_of(arguments)
-    found = board.queues()
+    found: list[dict[str, Any]] = board.queues()
     if not found:
         say_if_missing(board)
+    settings: dict[str, list[str]] = {}
+    for one in full(board, board.info() or {}, found):
+        if one.queue is not None:
+            settings.setdefault(one.queue, []).append(one.setting)
+        elif not arguments.json:
+            say(f"the board is full: {one.text}")
+    found = [{**row, "full": [*dict.fromkeys(settings.get(row["queue"], []))]} for row in found]
     if arguments.json:
         print(as_json(found))
         return 0
     names = "ready claimed scheduled blocked failed".split()
     rows = [
         [
-            row["queue"] + (" (paused)" if row["paused"] else ""),
+            row["queue"] + (" (paused)" if row["paused"] else "") + full_of(row),
             *(str(row[name]) for name in names),
             span(row["oldest"]),
         ]
@@ -185,6 +193,11 @@ def run_queues(arguments: argparse.Namespace) -> int:
     ]
     print(columns(rows, ["QUEUE", *(name.upper() for name in names), "OLDEST"]))
     return 0
+
+
+def full_of(row: dict[str, Any]) -> str:
+    """The settings above which the queue, or a group of it, takes no posts."""
+    return f" (full: {', '.join(row['full'])})" if row["full"] else ""
 
 
 def _shown(arguments: argparse.Namespace, found: Any, text: Callable[[Any], str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import shlex
 from collections import Counter
@@ -26,6 +27,7 @@ from .common import (
 )
 from .confirming import ASKED, beyond, beyond_words, is_meant
 from .naming import nearest, say_if_missing, saying_if_unknown
+from .pauses import saying_what_stays
 
 ABOUT = {
     "requeue": "make failed, trashed and cancelled jobs ready again",
@@ -243,7 +245,12 @@ def sample(board: Any, states: set[str] | None, filters: Any) -> Iterator[str]:
 
 def run_pause(arguments: argparse.Namespace) -> int:
     board = board_of(arguments)
-    with saying_if_unknown(board, arguments.queue):
+    options = ("queue", "group", "limit")
+    scope = [(f"--{name}", value) for name in options if (value := getattr(arguments, name)) is not None]
+    staying: Any = contextlib.nullcontext()
+    if arguments.verb == "resume":
+        staying = saying_what_stays(board, arguments.board, tuple(itertools.chain(*scope)))
+    with saying_if_unknown(board, arguments.queue), staying:
         if arguments.verb == "pause":
             board.pause(
                 queue=arguments.queue,

@@ -30,7 +30,9 @@ from .common import (
     span,
     time_of,
 )
+from .condition import until
 from .naming import TYPE, saying_if_unknown
+from .quotas import of_board
 
 VERBS = ["set", "pause", "resume", "run", "delete"]
 
@@ -125,16 +127,19 @@ def run_boards(arguments: argparse.Namespace) -> int:
 
 
 def _condition(board: Board, info: dict[str, Any]) -> str:
-    """What keeps the board from giving jobs to workers."""
+    """What keeps the board from giving jobs to workers, or from taking posts."""
     if info["broken"]:
         return "broken"
+    found = []
     if info["paused"]:
-        return "paused" if info["paused"] < 0 else f"paused until {time_of(info['paused'])}"
-    paused = [row["queue"] for row in board.queues() if row["paused"]]
-    if not paused:
-        return ""
-    more = f" and {len(paused) - 3} more" if len(paused) > 3 else ""
-    return f"paused: {', '.join(paused[:3])}{more}"
+        found.append(until(info["paused"]))
+    elif paused := [row["queue"] for row in board.queues() if row["paused"]]:
+        more = f" and {len(paused) - 3} more" if len(paused) > 3 else ""
+        found.append(f"paused: {', '.join(paused[:3])}{more}")
+    with contextlib.suppress(redis.exceptions.NoPermissionError):
+        if full := [one.setting for one in of_board(board, info)]:
+            found.append(f"full: {', '.join(full)}")
+    return "; ".join(found)
 
 
 def run_workers(arguments: argparse.Namespace) -> int:

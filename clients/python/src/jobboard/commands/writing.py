@@ -22,6 +22,8 @@ ADVICE = {
     "CLUSTERDOWN": "slots are without a primary: `redis-cli --cluster check` says which",
     "READONLY": "name the primary, or its Sentinels",
 }
+UNTRIED = ""
+"""In place of a write: this server has no board, or not this one."""
 WHEN = "docs/operate/trouble.md says when a server cannot write"
 
 
@@ -53,8 +55,8 @@ def advice_for(said: str) -> str:
 
 def probe(client: Any, key: Any, allowed: list[str] | None = None) -> tuple[str, str | None] | None:
     """What the server answers to a write that changes nothing: what it was, and the refusal or None. None
-    when this user may do no such write. `allowed`: the commands that it may call on the key, where
-    that is known.
+    when this user may do no such write, and `UNTRIED` where the server has none. `allowed`: the commands that
+    it may call on the key, where that is known.
     """
     id = f"jobboard-doctor-{secrets.token_hex(16)}"
     for what, *words in (
@@ -74,7 +76,7 @@ def probe(client: Any, key: Any, allowed: list[str] | None = None) -> tuple[str,
             said = coded(error)
             code = said.split(" ", 1)[0]
             if "unknown command" in said.lower() or code in ("MOVED", "ASK"):
-                return None
+                return UNTRIED, None
             return what, said if code in SERVERS else None
         return what, None
     return None
