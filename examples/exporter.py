@@ -17,7 +17,13 @@ import os
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import redis
+try:
+    import redis
+except ImportError:
+    raise SystemExit(
+        "jobboard-exporter: Python's package redis is missing: apt-get install python3-redis, "
+        "or pip install redis"
+    ) from None
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 MOST = 1000

@@ -19,6 +19,12 @@ HEAD = f"""\
 """
 
 
+REWRITE = "CONFIG REWRITE writes it here."
+REWRITE_INCLUDED = """\
+CONFIG REWRITE, which Sentinel sends,
+# writes it to the main file, below the include: there it wins over this file from then on."""
+
+
 def section(redis_conf: str, title: str) -> str:
     """What stands in redis.conf under that title."""
     found = re.search(rf"^#+ {title} #+\n(.*?)(?=^####|\Z)", redis_conf, re.MULTILINE | re.DOTALL)
@@ -30,6 +36,8 @@ def settings(redis_conf: str) -> str:
     """/etc/redis/jobboard.conf: the settings of the module."""
     text = section(redis_conf, "Settings")
     text = "# " + text[text.index("CONFIG SET") :]
+    assert REWRITE in text
+    text = text.replace(REWRITE, REWRITE_INCLUDED)
     return HEAD + re.sub(r"^jobboard\.", "# jobboard.", text, flags=re.MULTILINE)
 
 

@@ -89,3 +89,12 @@ def test_an_address_that_is_none(tmp_path: Path) -> None:
     words = [sys.executable, str(ROOT / "examples" / "exporter.py"), "--redis", "http://127.0.0.1"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 2 and "--redis: " in done.stderr
+
+
+def test_without_the_package_redis_it_says_what_to_install() -> None:
+    """The packages of Debian and Fedora do not depend on it: the module needs none."""
+    code = "import runpy, sys; sys.modules['redis'] = None; runpy.run_path(sys.argv[1], run_name='__main__')"
+    words = [sys.executable, "-c", code, str(ROOT / "examples" / "exporter.py")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 1 and "apt-get install python3-redis" in done.stderr
+    assert "Traceback" not in done.stderr
