@@ -80,7 +80,7 @@ def stage_texts(version: str) -> None:
     linked = notices.linked(machines.targets())
     write("NOTICES", notices.plain(linked))
     write("copyright", notices.debian(linked))
-    for name in pages.names():
+    for name in pages.brought():
         (STAGE / name).parent.mkdir(parents=True, exist_ok=True)
         write(name, pages.page(name))
     write("jobboard.conf", snippets.settings(redis_conf))
@@ -100,7 +100,7 @@ def stage_texts(version: str) -> None:
     changes = f"jobboard ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.gz.\n\n"
     changes += f" -- {MAINTAINER}  {run('git', 'log', '-1', '--format=%cD').strip()}\n"
     write_packed("changelog.gz", changes)
-    write_packed("CHANGELOG.md.gz", (ROOT / "CHANGELOG.md").read_text())
+    write_packed("CHANGELOG.md.gz", (STAGE / "CHANGELOG.md").read_text())
 
 
 MAINTAINER = re.search(r'^maintainer = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
@@ -122,10 +122,10 @@ def tarball(version: str, machine: Machine) -> None:
     name = f"jobboard-{version}-{machine.name}"
     staged = (MODULE, CONSOLE, "jobboard-exporter", *MANUALS, "NOTICES", "redis.conf", "roles.conf")
     paths = [path for path in (STAGE / each for each in staged) if path.exists()]
-    paths += [ROOT / each for each in ("LICENSE", "commands.md", "CHANGELOG.md")]
+    paths += [ROOT / "LICENSE"]
     paths += [ROOT / "examples" / each for each in EXAMPLES]
     paths += (ROOT / "packaging" / "services").iterdir()
-    members = {path.name: path for path in paths} | {each: STAGE / each for each in pages.names()}
+    members = {path.name: path for path in paths} | {each: STAGE / each for each in pages.brought()}
     pack(DIST / f"{name}.tar.gz", {f"{name}/{place}": path for place, path in members.items()})
 
 

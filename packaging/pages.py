@@ -20,8 +20,13 @@ def names() -> list[str]:
     return [*operate, "docs/guarantees.md", "docs/guides/console.md", "docs/guides/install.md"]
 
 
+def brought() -> list[str]:
+    """With the reference and the changes, which every package brings too."""
+    return [*names(), "commands.md", "CHANGELOG.md"]
+
+
 def page(name: str) -> str:
-    """The text of a page, as a package brings it."""
+    """The text of a page, as a package brings it. No link leads to the changes: Debian's package packs them."""
     return _with(name, {*names(), "commands.md"})
 
 
