@@ -26,7 +26,7 @@ def brought() -> list[str]:
 
 
 def page(name: str) -> str:
-    """The text of a page, as a package brings it. No link leads to the changes: Debian's package packs them."""
+    """The text of a page, as a package brings it. None links to the changes: Debian's package packs them."""
     return _with(name, {*names(), "commands.md"})
 
 
