@@ -212,7 +212,7 @@ for (const { command, entries } of commands) {
   out += `/** The options of \`${command}\`, in the words of its reference. */\nexport interface ${typeName(command)}Options {\n`;
   for (const { key, shape, choices, meaning } of entries) {
     const words = choices?.map((one) => `'${one}'`).join(' | ');
-    const type = key === 'costs' ? TYPES.costs : shape === 'counted' ? `${words} | number` : (words ?? TYPES[shape]);
+    const type = /costs$/i.test(key) ? TYPES.costs : shape === 'counted' ? `${words} | number` : (words ?? TYPES[shape]);
     out += `${comment(meaning)}  ${key}?: ${type} | undefined;\n`;
   }
   out += '}\n\n';
@@ -308,6 +308,12 @@ for (const [command, type, what] of [
   }
   out += '}\n\n';
 }
+
+out += '/** A board at a glance, as `JOB.INFO` returns it. */\nexport interface BoardInfo {\n';
+for (const [cell, meaning] of rows(sections.get('JOB.INFO').split('| field | meaning |')[1].split('\n\n')[0])) {
+  for (const name of named(cell)) out += `${comment(meaning)}  readonly '${name}'${name === 'digest' ? '?' : ''}: ${name === 'digest' ? 'string' : 'number'};\n`;
+}
+out += '}\n\n';
 
 out += `/** How long something took or was late, ms: see JOB.STATS in the reference. */
 export interface Distribution {

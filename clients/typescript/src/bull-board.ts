@@ -5,7 +5,8 @@ import type { AppJobScheduler, JobCounts, JobSchedulerRepeatOptions, JobSchedule
 import type { Board } from './board/board.js';
 import { collected } from './board/sending.js';
 import { ofMs } from './durations.js';
-import type { ScheduleSetOptions, State } from './generated.js';
+import type { State } from './generated.js';
+import type { ScheduleOptions } from './schedules.js';
 import type { Job } from './jobs.js';
 
 const STATES = {
@@ -162,7 +163,7 @@ export class BoardAdapter extends BaseAdapter {
   async updateJobScheduler(id: string, repeat: JobSchedulerRepeatOptions): Promise<JobSchedulerUpdateResult> {
     const schedule = await this.board.scheduleGet(id);
     if (schedule === null) return 'not-found';
-    const times: ScheduleSetOptions = {
+    const times: ScheduleOptions = {
       ...(repeat.every === undefined ? { cron: repeat.pattern } : { every: ofMs(repeat.every) }),
       ...{ tz: repeat.tz, max: repeat.limit, end: repeat.endDate },
     };

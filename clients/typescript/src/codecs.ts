@@ -17,10 +17,9 @@ export const json: Codec = {
     try {
       text = (JSON.stringify as (value: unknown) => string | undefined)(value);
     } catch (error) {
-      const where = bigintIn(value, '');
-      throw new PayloadError(where === undefined ? `JSON cannot write it: ${(error as Error).message}` : `JSON cannot write ${where === '' ? 'it' : `its ${where}`}, a BigInt: String(…) makes text of it`, { cause: error });
+      throw new PayloadError(`JSON cannot write ${unwritable(value, '', []) ?? `it: ${(error as Error).message}`}`, { cause: error });
     }
-    if (text === undefined) throw new PayloadError(`JSON has no ${typeof value}`);
+    if (text === undefined) throw new PayloadError(`JSON has no ${value === undefined ? 'undefined: null is a value' : typeof value}`);
     return text;
   },
   decode(data) {
@@ -32,12 +31,14 @@ export const json: Codec = {
   },
 };
 
-/** The way to the first BigInt, of which JSON has none: `.items[2].id`; of a circle nothing. */
-function bigintIn(value: unknown, path: string, above: readonly unknown[] = []): string | undefined {
-  if (typeof value === 'bigint') return path.replace(/^\./, '');
-  if (typeof value !== 'object' || value === null || above.includes(value)) return undefined;
+/** What JSON has no words for, and where: `its .items[2].id, a BigInt`. */
+function unwritable(value: unknown, path: string, above: readonly unknown[]): string | undefined {
+  const its = path === '' ? 'it' : `its ${path.replace(/^\./, '')}`;
+  if (typeof value === 'bigint') return `${its}, a BigInt: String(…) makes text of it`;
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (above.includes(value)) return `${its}, which leads back to ${above.indexOf(value) === 0 ? 'the whole' : 'what it is a part of'}: give its id, or leave it out`;
   for (const [key, one] of Object.entries(value)) {
-    const found = bigintIn(one, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`, [...above, value]);
+    const found = unwritable(one, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`, [...above, value]);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -60,4 +61,14 @@ export const CODECS: Readonly<Record<'json' | 'raw', Codec>> = { json, raw };
 export function decoded(codec: Codec, data: string | Buffer): unknown {
   if (codec.text === true) return codec.decode(data as Buffer);
   return codec.decode(typeof data === 'string' ? Buffer.from(data) : data);
+}
+
+/** Bytes of a value; `what` names it where the codec cannot write it. */
+export function encoded(codec: Codec, value: unknown, what: string | undefined): string | Buffer {
+  try {
+    return codec.encode(value);
+  } catch (error) {
+    if (!(error instanceof PayloadError) || what === undefined) throw error;
+    throw new PayloadError(`${what}: ${error.message}`, { cause: error.cause });
+  }
 }

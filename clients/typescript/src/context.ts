@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Board } from './board/board.js';
 import { childrenWords } from './board/working.js';
 import { type Children, childrenOf, type OnFailure } from './children.js';
-import { decoded } from './codecs.js';
+import { decoded, encoded } from './codecs.js';
 import { type Duration, toMs } from './durations.js';
 import type { Job } from './jobs.js';
+import { refuseUnknown } from './known.js';
 import { CancelRequested, Lost, type Stopped, Waits } from './outcomes.js';
 import type { Reply, Row } from './replies.js';
 import { type Signal, signalsOf } from './signals.js';
-import { counted, optionWords, type Word } from './words.js';
+import { counted, optionWords, plain, type Word } from './words.js';
 
 /** What a report sets: words of JOB.HEARTBEAT. */
 export interface Report {
@@ -52,6 +53,8 @@ export interface WaitOptions {
   /** The name of this wait, where a handler waits for the same signal twice. */
   step?: string | undefined;
 }
+
+const WAIT: Readonly<Record<keyof WaitOptions, true>> = { any: true, within: true, ontimeout: true, step: true };
 
 /**
  * One run of a job: what is known of it, and what the handler says while it works.
@@ -170,7 +173,7 @@ export class Context<Payload = unknown> {
 
   /** Sets fields of the job's META, as text; others stay. */
   setMeta(fields: Readonly<Record<string, string | number | boolean>>): void {
-    this.#report({ meta: Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)])) });
+    this.#report({ meta: Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(value, `meta.${name}`)])) });
   }
 
   /**
@@ -220,7 +223,7 @@ export class Context<Payload = unknown> {
    */
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     await this.confirmed();
-    const stored = this.#begin(name) ?? (await this.#store(name, this.board.codec.encode((await work()) ?? null), false));
+    const stored = this.#begin(name) ?? (await this.#store(name, encoded(this.board.codec, (await work()) ?? null, `the step '${name}'`), false));
     return decoded(this.board.codec, stored) as T;
   }
 
@@ -257,7 +260,9 @@ export class Context<Payload = unknown> {
    */
   async waitFor<T = unknown>(signal: string, options?: WaitOptions): Promise<Signal<T> | null>;
   async waitFor<T = unknown>(signals: readonly string[], options?: WaitOptions): Promise<Readonly<Record<string, Signal<T>>> | null>;
-  async waitFor(signals: string | readonly string[], { any, within, ontimeout, step }: WaitOptions = {}): Promise<unknown> {
+  async waitFor(signals: string | readonly string[], options: WaitOptions = {}): Promise<unknown> {
+    refuseUnknown('waitFor', options, WAIT);
+    const { any, within, ontimeout, step } = options;
     const names = typeof signals === 'string' ? [signals] : signals;
     const words = [...counted('SIGNALS', names), ...optionWords('JOB.AWAIT', { any, within, ontimeout, step }, this.board.codec)];
     this.#name(`a wait for ${step ?? names[0] ?? 'nothing'}`);

@@ -444,7 +444,7 @@ export interface ConsumeOptions {
   /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
   nextCost?: number | undefined;
   /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
-  nextCosts?: Readonly<Record<string, string | number | boolean>> | undefined;
+  nextCosts?: Readonly<Record<string, number>> | undefined;
   /** the name with which the job continues, for workers that choose by name what to do. Range: 1 to 255 bytes, with `NEXT` */
   name?: string | undefined;
   /** as in JOB.POST. Times count from now. Range: with `NEXT` */
@@ -488,7 +488,7 @@ export interface MconsumeOptions {
   /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
   nextCost?: number | undefined;
   /** what the next claim takes: the `COST` and `COSTS` of JOB.POST. Range: with `NEXT` */
-  nextCosts?: Readonly<Record<string, string | number | boolean>> | undefined;
+  nextCosts?: Readonly<Record<string, number>> | undefined;
   /** the name with which the job continues, for workers that choose by name what to do. Range: 1 to 255 bytes, with `NEXT` */
   name?: string | undefined;
   /** as in JOB.POST. Times count from now. Range: with `NEXT` */
@@ -1689,6 +1689,82 @@ export interface WorkerRow {
   readonly 'claimed': number;
   /** how many leases it has lost since it registered */
   readonly 'lapsed': number;
+}
+
+/** A board at a glance, as `JOB.INFO` returns it. */
+export interface BoardInfo {
+  /** all records */
+  readonly 'jobs': number;
+  /** jobs in that state */
+  readonly 'scheduled': number;
+  /** jobs in that state */
+  readonly 'blocked': number;
+  /** jobs in that state */
+  readonly 'ready': number;
+  /** jobs in that state */
+  readonly 'claimed': number;
+  /** jobs in that state */
+  readonly 'complete': number;
+  /** jobs in that state */
+  readonly 'failed': number;
+  /** jobs in that state */
+  readonly 'cancelled': number;
+  /** jobs in that state */
+  readonly 'trashed': number;
+  /** queues */
+  readonly 'queues': number;
+  /** workers that hold jobs */
+  readonly 'workers': number;
+  /** schedules */
+  readonly 'schedules': number;
+  /** shared limits */
+  readonly 'limits': number;
+  /** dropped jobs that the board remembers */
+  readonly 'tombstones': number;
+  /** when the board was created, Unix ms: equal on a replica, and another when the board was deleted and made again */
+  readonly 'created': number;
+  /** the number of changes so far; equal on a replica that is in step */
+  readonly 'revision': number;
+  /** the last token given */
+  readonly 'token': number;
+  /** ms until the next deadline of a job, a schedule or a pause; -1 for none */
+  readonly 'next': number;
+  /** 1 when deadlines wait for the timer, else 0 */
+  readonly 'overdue': number;
+  /** 1 when a change of the replication stream was missing or could not be applied, else 0: see Broken boards */
+  readonly 'broken': number;
+  /** the memory of the board, approximately */
+  readonly 'bytes': number;
+  /** the bytes of all records, which `max-bytes` limits */
+  readonly 'record-bytes': number;
+  /** posts that wait for room on this server, and the bytes that it keeps of them */
+  readonly 'blocked-posts': number;
+  /** posts that wait for room on this server, and the bytes that it keeps of them */
+  readonly 'blocked-post-bytes': number;
+  /** until when the whole board is paused: Unix ms, -1 until it is resumed, 0 when not paused */
+  readonly 'paused': number;
+  /** as in JOB.QUEUES, for the whole board */
+  readonly 'oldest': number;
+  /** as in JOB.QUEUES, for the whole board */
+  readonly 'arrival-rate': number;
+  /** as in JOB.QUEUES, for the whole board */
+  readonly 'completion-rate': number;
+  /** as in JOB.QUEUES, for the whole board */
+  readonly 'drain': number;
+  /** how late the server handled deadlines today, ms, as in JOB.STATS */
+  readonly 'lease-lateness-p99': number;
+  /** how late the server handled deadlines today, ms, as in JOB.STATS */
+  readonly 'lease-lateness-max': number;
+  /** how late the server handled deadlines today, ms, as in JOB.STATS */
+  readonly 'due-lateness-p99': number;
+  /** how late the server handled deadlines today, ms, as in JOB.STATS */
+  readonly 'due-lateness-max': number;
+  /** how late the server handled deadlines today, ms, as in JOB.STATS */
+  readonly 'fire-lateness-p99': number;
+  /** how late the server handled deadlines today, ms, as in JOB.STATS */
+  readonly 'fire-lateness-max': number;
+  /** with `DIGEST`: a checksum of the state, hexadecimal. Equal boards have equal digests */
+  readonly 'digest'?: string;
 }
 
 /** How long something took or was late, ms: see JOB.STATS in the reference. */

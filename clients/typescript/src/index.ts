@@ -2,7 +2,8 @@
 export { Board, type Elsewhere } from './board/board.js';
 export type { Changes, Said, Scope, Setting, Slice, Sweep } from './board/operating.js';
 export type { Node } from './board/posting.js';
-export type { Changed, Explanation, HolderRow, Listing, TagRow } from './board/reading.js';
+export type { Explanation, Reason, Reasons } from './board/explanations.js';
+export type { Changed, HolderRow, Listing, TagRow } from './board/reading.js';
 export { type BoardOptions, collected, type Page } from './board/sending.js';
 export type { OutputChunk, Patience } from './board/waiting.js';
 export type { Beat, Chained, ChildrenWait, Failure, Held, SignalWait, Stored } from './board/working.js';
@@ -22,7 +23,7 @@ export type { Server } from './link.js';
 export type { Cluster, Sentinels } from './primaries.js';
 export { Abandon, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, Stopped, Trash, Waits } from './outcomes.js';
 export type { Row } from './replies.js';
-export type { Schedule } from './schedules.js';
+export type { Schedule, ScheduleOptions } from './schedules.js';
 export type { InputOf, OutputOf, Schema } from './schema.js';
 export type { Signal } from './signals.js';
 export { type Call, type CallOptions, type ResultOf, Task, type TaskOptions, type Times, type Unique } from './tasks.js';

@@ -3,6 +3,7 @@ import type { RedisClientOptions, RedisClusterOptions, RedisSentinelOptions } fr
 
 import { COMMANDS } from './generated.js';
 import { nearest } from './handlers.js';
+import { shown } from './shown.js';
 
 type Names<T> = Readonly<Record<keyof T, true>>;
 
@@ -140,6 +141,7 @@ export const HOW = "'redis://user:password@host:6379', or { socket: { host, port
 
 /** Refuses what is no option of `what`; `hint` may say what to write for a name. */
 export function refuseUnknown(what: string, given: object, names: Readonly<Record<string, true>>, hint: (name: string) => string | undefined = () => undefined): void {
+  if (typeof given !== 'object' || (given as unknown) === null) throw new TypeError(`the options of ${what} are an object, such as { ${Object.keys(names)[0] ?? ''}: … }, not ${shown(given)}`);
   const all = Object.keys(names);
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(names, name));
   if (unknown === undefined) return;

@@ -6,6 +6,7 @@ import { Away, BoardError, ConnectionLost, refusal } from './errors.js';
 import { HOW, refuseUnknownOfServer } from './known.js';
 import type { Reply } from './replies.js';
 import { checkPrimary, type Cluster, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
+import { shown } from './shown.js';
 import { hintOf, isOfTls, optionsOfUrl } from './urls.js';
 import type { Word } from './words.js';
 
@@ -231,6 +232,7 @@ export class Link {
     try {
       return (await way.send(words)) as Reply;
     } catch (error) {
+      if (error instanceof TypeError) checkWords(words);
       throw this.#refused(way, error);
     } finally {
       this.#done(way);
@@ -383,6 +385,12 @@ interface Asking {
 
 /** Words that are no text, a port that is none: no server was asked, and no other try would help. */
 const isOfTheProgram = (error: unknown): boolean => error instanceof TypeError || error instanceof RangeError;
+
+/** Names the word that is none: types let nothing else through, but not everybody has them. */
+function checkWords(words: readonly unknown[]): void {
+  const at = words.findIndex((word) => typeof word !== 'string' && !Buffer.isBuffer(word));
+  if (at >= 0) throw new TypeError(`${String(words[0])}: ids, names and all other words are text, not ${shown(words[at])}`);
+}
 
 /** `tls`: while it connects, whether it speaks TLS. */
 function lost(error: unknown, shown: string, tls?: boolean): ConnectionLost {

@@ -1,6 +1,8 @@
 /** How a run ends: what a handler may return or throw. Anything else that it returns is the result. */
 import type { Duration } from './durations.js';
 import { toMs } from './durations.js';
+import { refuseUnknown } from './known.js';
+import { shown } from './shown.js';
 
 /** Completes the job, as `return value` does, and says more of it. */
 export class Complete {
@@ -9,6 +11,7 @@ export class Complete {
     /** `retain`: how long the record is kept; `force`: also when somebody asked to cancel the job. */
     readonly options: { retain?: Duration | 'forever'; force?: boolean } = {},
   ) {
+    refuseUnknown('Complete', options, { retain: true, force: true });
     if (options.retain !== undefined) toMs(options.retain, 'retain');
   }
 }
@@ -20,6 +23,9 @@ export class Next {
     readonly payload?: unknown,
     readonly options: { name?: string; delay?: Duration; priority?: number; after?: readonly string[] } = {},
   ) {
+    refuseUnknown('Next', options, { name: true, delay: true, priority: true, after: true });
+    const after: unknown = options.after ?? [];
+    if (!Array.isArray(after) || !after.every((one) => typeof one === 'string')) throw new TypeError(`after is a list of ids, such as ['a'], not ${shown(after)}`);
     if (options.delay !== undefined) toMs(options.delay, 'delay');
   }
 }
@@ -43,6 +49,7 @@ export class Retry extends Error {
 
   constructor(message = '', options: { delay?: Duration; kind?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    refuseUnknown('Retry', options, { delay: true, kind: true, cause: true });
     if (options.delay !== undefined) toMs(options.delay, 'delay');
     this.delay = options.delay;
     this.kind = kindOf(options.kind ?? 'Retry');
@@ -56,6 +63,7 @@ export class NoRetry extends Error {
 
   constructor(message = '', options: { kind?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    refuseUnknown('NoRetry', options, { kind: true, cause: true });
     this.kind = kindOf(options.kind ?? 'NoRetry');
   }
 }
@@ -67,6 +75,7 @@ export class Abandon extends Error {
 
   constructor(reason = '', options: { delay?: Duration } = {}) {
     super(reason);
+    refuseUnknown('Abandon', options, { delay: true });
     if (options.delay !== undefined) toMs(options.delay, 'delay');
     this.delay = options.delay;
   }

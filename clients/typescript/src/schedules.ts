@@ -1,6 +1,10 @@
 /** What a schedule is, as `JOB.SCHEDULE GET` and `LIST` return it. */
+import type { Duration } from './durations.js';
 import type { ScheduleSetOptions } from './generated.js';
 import { mapping, type Reply, strings } from './replies.js';
+
+/** The options of a schedule: when, by `cron` or by `every`, and those of its jobs. */
+export type ScheduleOptions = Omit<ScheduleSetOptions, 'cron' | 'every'> & ({ cron?: string | undefined; every?: undefined } | { every?: Duration | undefined; cron?: undefined });
 
 /** A schedule: its options in milliseconds, what it has posted, and what its runs get. What was not given is absent. */
 export interface Schedule {

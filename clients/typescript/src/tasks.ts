@@ -11,6 +11,7 @@ import type { PostOptions, ScheduleSetOptions } from './generated.js';
 import type { ErrorClass } from './handlers.js';
 import { type Complete, Next } from './outcomes.js';
 import { type Schema, validated } from './schema.js';
+import { shown } from './shown.js';
 
 /** Options that only one job can have, and not a task. */
 type OfOneJob = 'id' | 'nx' | 'xx' | 'replace' | 'name' | 'at' | 'after' | 'strict' | 'parent' | 'share';
@@ -70,6 +71,7 @@ export class Task<Input, Output = Input, Result = unknown> {
    *     const welcome = board.task('welcome', schema).handle(async ({ to }, context) => `Hello ${to}`)
    */
   handle<R extends Result>(handler: (payload: Output, context: Context<Input>) => R | Promise<R>): Task<Input, Output, ResultOf<R>> {
+    if (typeof handler !== 'function') throw new TypeError(`the handler of ${this.name} is a function: async (payload, context) => …, not ${shown(handler)}`);
     const { noretry = [], queue = 'default', result } = this.options;
     const checked = result && (async (value: unknown) => validated(result, value, `the result of ${this.name}`));
     const run = handler as (payload: Output, context: Context) => unknown;
@@ -112,7 +114,7 @@ export class Task<Input, Output = Input, Result = unknown> {
    * are not given stay as they are: `board.scheduleDel` before makes it anew.
    */
   async schedule(times: Times, payload: Input): Promise<void> {
-    const { cron, every } = times as { cron?: unknown; every?: unknown };
+    const { cron, every } = { ...times } as { cron?: unknown; every?: unknown };
     if (cron === undefined && every === undefined) throw new TypeError(`${this.name}: when? schedule({ cron: '0 3 * * *' }, payload), or { every: '1h' }`);
     const { id = this.name, ...rest } = times;
     const { onconflict: _, jitter: backoffJitter, ...others } = this.#words(payload, undefined, await validated(this.schema, payload, this.name));

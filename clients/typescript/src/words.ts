@@ -2,6 +2,7 @@
 import type { Codec } from './codecs.js';
 import { type Duration, toMs } from './durations.js';
 import { COMMANDS, type CommandName, FILTERS, type Filters, type Shape } from './generated.js';
+import { shown } from './shown.js';
 import { toUnix } from './times.js';
 
 /** The wait before a retry: always the same, or doubling from the first to the second. */
@@ -41,6 +42,7 @@ type Row = readonly [key: string, word: string, shape: Shape, choices?: readonly
 /** The options of a command as words. An unknown one raises, with those that there are. */
 export function optionWords(command: CommandName, options: object, codec: Codec): Word[] {
   const rows: readonly Row[] = COMMANDS[command];
+  if (typeof options !== 'object' || (options as unknown) === null) throw new TypeError(`the options of ${command} are an object, such as { ${rows[0]?.[0] ?? ''}: … }, not ${shown(options)}`);
   const values = options as Readonly<Record<string, unknown>>;
   for (const key of Object.keys(values)) {
     if (values[key] !== undefined && !rows.some((row) => row[0] === key)) throw unknownOption(command, key, rows);
@@ -74,13 +76,14 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
       return counted(word, list(value, key));
     case 'map': {
       const pairs = Object.entries(value);
-      return [word, String(pairs.length), ...pairs.flatMap(([field, one]) => [field, plain(one, `${key}.${field}`)])];
+      const wordOf = /costs$/i.test(key) ? number : plain;
+      return [word, String(pairs.length), ...pairs.flatMap(([field, one]) => [field, wordOf(one, `${key}.${field}`)])];
     }
     case 'counted':
     case 'choice':
       if (shape === 'counted' && typeof value === 'number') return [word, number(value, key)];
       if (!choices?.includes(String(value))) {
-        throw new TypeError(`${key} is one of ${(choices ?? []).join(', ')}, not ${JSON.stringify(value)}`);
+        throw new TypeError(`${key} is one of ${(choices ?? []).join(', ')}, not ${shown(value)}`);
       }
       return [word, String(value)];
     case 'backoff':
@@ -105,15 +108,15 @@ function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): 
 }
 
 /** A value of a map. */
-function plain(value: unknown, key: string): string {
+export function plain(value: unknown, key: string): string {
   if (['string', 'number', 'boolean'].includes(typeof value)) return String(value);
-  throw new TypeError(`${key} is text, a number or a boolean, not ${JSON.stringify(value)}: JSON.stringify makes text of it`);
+  throw new TypeError(`${key} is text, a number or a boolean, not ${shown(value)}: JSON.stringify makes text of it`);
 }
 
 function afterWords(after: After): Word[] {
   const lists = Array.isArray(after) ? (after as readonly unknown[]) : [after];
   if (!lists.every((one) => (typeof one === 'string' && Array.isArray(after)) || (typeof one === 'object' && one !== null && ('ids' in one || 'children' in one)))) {
-    throw new TypeError(`after is a list of ids, { ids, onfailure } or { children: true }, not ${JSON.stringify(after)}`);
+    throw new TypeError(`after is a list of ids, { ids, onfailure } or { children: true }, not ${shown(after)}`);
   }
   return afterLists(after);
 }
@@ -131,17 +134,17 @@ function afterLists(after: After): Word[] {
 }
 
 function number(value: unknown, key: string): string {
-  if (typeof value !== 'number' || Number.isNaN(value)) throw new TypeError(`${key} is a number, not ${JSON.stringify(value)}`);
+  if (typeof value !== 'number' || Number.isNaN(value)) throw new TypeError(`${key} is a number, not ${shown(value)}`);
   return value === Infinity ? '-1' : String(value);
 }
 
 function text(value: unknown, key: string): string {
-  if (typeof value !== 'string') throw new TypeError(`${key} is text, not ${JSON.stringify(value)}`);
+  if (typeof value !== 'string') throw new TypeError(`${key} is text, not ${shown(value)}`);
   return value;
 }
 
 function list(value: unknown, key: string): readonly string[] {
-  if (!Array.isArray(value)) throw new TypeError(`${key} is a list of texts, not ${JSON.stringify(value)}`);
+  if (!Array.isArray(value)) throw new TypeError(`${key} is a list of texts, not ${shown(value)}`);
   return value.map((one) => text(one, `each of ${key}`));
 }
 

@@ -358,24 +358,11 @@ describe('types and what arrives', () => {
     assert.deepEqual((await collected(board.list({ meta: { a: 'b', n: 1 } }, { fields: ['id'] }))).length, 1);
     assert.equal((await collected(board.list({ meta: ['a', 'c'] }))).length, 0);
     assert.equal((await collected(board.list({ not: { meta: { a: 'b' } } }))).length, 0);
-    // @ts-expect-error: a cost is a number
-    await assert.rejects(board.post(1, { costs: { a: 'x' } }));
-    // @ts-expect-error: there is no such field
-    await board.get('a', { fields: ['sate'] }).catch(() => undefined);
-    // @ts-expect-error: there is no such event
-    await assert.rejects(board.settingsSet({ events: 'completd' }));
     await board.settingsSet({ events: 'completed,failed' });
-    // @ts-expect-error: meta is flat
-    await assert.rejects(board.post(1, { meta: { a: { b: 1 } } }), /^TypeError: meta.a is text, a number or a boolean, not \{"b":1\}: JSON.stringify makes text of it/);
     for (const after of ['abc', 5, [5], { id: 'a' }]) await assert.rejects(board.post(1, { after } as never), /^TypeError: after is a list of ids, \{ ids, onfailure \} or \{ children: true \}, not /);
     assert.ok(await board.post(1, { after: ['a'] }));
     for (const codec of ['msgpack', 5, {}]) assert.throws(() => server.board('x', { codec } as never), /^TypeError: a codec is 'json', 'raw', or \{ encode, decode \}, not /);
     assert.throws(() => board.task('u', { attempts: 3 } as never), /^TypeError: the task 'u' has no option 'attempts'; there are .*\. Tries after the first are 'retries': attempts 3 are retries 2$/);
-    const tick = board.task('tick');
-    // @ts-expect-error: neither cron nor every
-    await assert.rejects(tick.schedule({}, {}), /^TypeError: tick: when\? schedule\(\{ cron: /);
-    // @ts-expect-error: one of both
-    await assert.rejects(tick.schedule({ cron: '0 3 * * *', every: '1h' }, {}), BoardError);
   });
 
   test('a schedule keeps the options that a later call leaves out', async () => {
@@ -387,15 +374,6 @@ describe('types and what arrives', () => {
     await board.scheduleDel('tick');
     await tick.schedule({ cron: '0 3 * * *' }, {});
     assert.equal((await board.scheduleGet('tick'))?.max, undefined);
-  });
-
-  test('a payload that JSON cannot write names the task and the field', async () => {
-    const board = server.board();
-    const mail = board.task<object>('mail');
-    await assert.rejects(mail.post({ items: [{ id: 1n }] }), { name: 'PayloadError', message: 'mail: JSON cannot write its items[0].id, a BigInt: String(…) makes text of it' });
-    const circle: Record<string, unknown> = {};
-    circle['self'] = circle;
-    await assert.rejects(mail.post(circle), { name: 'PayloadError', message: /^mail: JSON cannot write it: Converting circular structure/ });
   });
 
   test('each entry of the package is found without exports too', () => {
@@ -656,7 +634,7 @@ describe('reading', () => {
     assert.equal((await board.stats()).posted, 2);
     assert.deepEqual((await board.stats()).costs, {});
     const info = await board.info({ digest: true });
-    assert.equal(info?.['jobs'], 2);
+    assert.equal(info?.jobs, 2);
     assert.match(await board.metrics(), /jobboard_jobs\{board="board"/);
     const changed = await board.listChanged(0);
     assert.deepEqual(changed.items.map((one) => one.id).sort(), ['c', 'p']);

@@ -46,7 +46,7 @@ test('methods of providers are handlers, for as long as the application lives', 
   assert.equal(injected, board);
   assert.equal(await welcome.call({ to: 'ann' }, { within: '30s' }), 'Hello ann, try 1');
   assert.equal(await board.call(4, { queue: 'bulk', within: '30s' }), 8);
-  assert.equal((await board.info())?.['claimed'], 0);
+  assert.equal((await board.info())?.claimed, 0);
   await app.close();
   const other = server.board();
   assert.deepEqual((await other.workers()).length, 0);

@@ -106,7 +106,7 @@ describe('ends', () => {
       abandon: 'complete not now "now"',
       trash: 'trashed no image',
       same: `failed SameHandler ${found['same']?.slice(19) ?? ''}`,
-      unserializable: 'failed PayloadError JSON cannot write it, a BigInt: String(…) makes text of it',
+      unserializable: 'failed PayloadError the result: JSON cannot write it, a BigInt: String(…) makes text of it',
     });
     assert.match(found.same, /would lead to this handler again/);
     const history = await board.history(ids.get('error') ?? '');
@@ -581,7 +581,7 @@ describe('a server that takes no writes', () => {
     assert.equal(await task.result(await task.post({})), 'done');
     await until(() => warnings.length >= 2);
     assert.equal(warnings.length, 2, warnings.join('\n'));
-    assert.match(warnings[0] ?? '', new RegExp(`^w: the server does not answer \\(.*\\): READONLY .*\\(${new URL(server.url).host}\\)`));
+    assert.match(warnings[0] ?? '', new RegExp(`^w: the server cannot do it now \\(.*\\): READONLY .*\\(${new URL(server.url).host}\\)`));
     assert.match(warnings[1] ?? '', /^w: the server is back after/);
   });
 });
@@ -627,7 +627,7 @@ describe('stopping', () => {
     await stopped;
     assert.equal(await running, true);
     assert.equal(await work.result(began[0] ?? ''), true);
-    assert.deepEqual((await board.info())?.['claimed'], 0);
+    assert.deepEqual((await board.info())?.claimed, 0);
   });
 
   test('gives back what does not end in time', async () => {

@@ -4,6 +4,8 @@ import type { EventKind, PostOptions, ScheduleSetOptions } from '../generated.js
 import { type HandlerFunction, Handlers, nearest, type Which } from '../handlers.js';
 import { refuseUnknown, refuseUnknownOfTask } from '../known.js';
 import { isSchema, type Schema, validated } from '../schema.js';
+import type { ScheduleOptions } from '../schedules.js';
+import { shown } from '../shown.js';
 import { Task, type TaskOptions } from '../tasks.js';
 import type { Duration } from '../durations.js';
 import { Waiting } from './waiting.js';
@@ -54,6 +56,7 @@ export class Board extends Waiting {
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   handler<Payload = any>(which: Which | string, handler: HandlerFunction<Payload>): void {
     if (typeof which !== 'string') refuseUnknown('a handler', which, { name: true, queue: true, noretry: true });
+    if (typeof handler !== 'function') throw new TypeError(`a handler is a function: board.handler('welcome', async (payload, context) => …), not ${shown(handler)}`);
     const { name, queue, noretry = [] } = typeof which === 'string' ? { name: which } : which;
     this.handlers.add(name, queue, { function: handler, noretry, queue: queue ?? 'default', schema: undefined });
   }
@@ -70,7 +73,7 @@ export class Board extends Waiting {
     return super.postMany(all, await this.#checked(all, options, elsewhere));
   }
 
-  override async scheduleSet(id: string, payload: unknown, { elsewhere, ...options }: ScheduleSetOptions & Elsewhere): Promise<void> {
+  override async scheduleSet(id: string, payload: unknown, { elsewhere, ...options }: ScheduleOptions & Elsewhere): Promise<void> {
     return super.scheduleSet(id, payload, await this.#checked([payload ?? {}], options, elsewhere));
   }
 
@@ -96,7 +99,7 @@ export class Board extends Waiting {
 
   /** @internal */
   async rawScheduleSet(id: string, payload: unknown, options: ScheduleSetOptions): Promise<void> {
-    return super.scheduleSet(id, payload, options);
+    return super.scheduleSet(id, payload, options as ScheduleOptions);
   }
 
   /** @internal */

@@ -1,10 +1,13 @@
 /** Verbs of operators: each by ids, all or none, or by filters, slice by slice. */
-import type { CancelOptions, DependAddOptions, Filters, PauseOptions, RequeueOptions, ResumeOptions, ScheduleSetOptions, Settings, UpdateOptions } from '../generated.js';
+import { encoded } from '../codecs.js';
+import type { CancelOptions, DependAddOptions, Filters, PauseOptions, RequeueOptions, ResumeOptions, Settings, UpdateOptions } from '../generated.js';
 import { EVENTS, SETTINGS } from '../generated.js';
 import type { FieldNames, Job } from '../jobs.js';
 import { list, named, type Reply, text, textOrNull, value } from '../replies.js';
-import { type Schedule, schedule } from '../schedules.js';
+import { type Schedule, schedule, type ScheduleOptions } from '../schedules.js';
 import { toMs } from '../durations.js';
+import { refuseUnknown } from '../known.js';
+import { shown } from '../shown.js';
 import { counted, filterWords, optionWords, type Word } from '../words.js';
 import { Working } from './working.js';
 
@@ -52,6 +55,9 @@ export interface Scope {
 }
 
 const EMPTY = {};
+const SAID: Readonly<Record<keyof Said, true>> = { value: true, sender: true };
+const SWEEP: Readonly<Record<keyof Sweep, true>> = { count: true, dryrun: true, progress: true };
+const SCOPE: Readonly<Record<keyof Scope, true>> = { queue: true, group: true, limit: true };
 
 export class Operating extends Working {
   /** Cancels jobs: for each `cancelled`, `requested` (its worker is told), `already`, or null (unknown). */
@@ -78,8 +84,9 @@ export class Operating extends Working {
     return this.#sweep('JOB.SIGNAL', where, [], this.#said({ value: said, sender }), sweep, [name]);
   }
 
-  #said({ value: said, sender }: Said): Word[] {
-    return [...(said === undefined ? [] : ['VALUE', this.codec.encode(said)]), ...(sender === undefined ? [] : ['SENDER', sender])];
+  #said({ value: said, sender, ...others }: Said): Word[] {
+    refuseUnknown('a signal', others, SAID);
+    return [...(said === undefined ? [] : ['VALUE', encoded(this.codec, said, 'the value of the signal')]), ...(sender === undefined ? [] : ['SENDER', sender])];
   }
 
   /** Takes claimed jobs from their workers; with `front` they come next of their priority. */
@@ -113,7 +120,8 @@ export class Operating extends Working {
   }
 
   async deleteWhere(where: Filters, options: { return?: boolean; fields?: FieldNames } & Sweep = {}): Promise<Slice> {
-    return this.#sweep('JOB.DELETE', where, [], returnWords(options), options);
+    const { return: wanted, fields, ...sweep } = options;
+    return this.#sweep('JOB.DELETE', where, [], returnWords({ return: wanted, fields }), sweep);
   }
 
   /** Changes jobs: priority, queue, payload, tags and more. */
@@ -153,9 +161,10 @@ export class Operating extends Working {
   }
 
   /** Makes a schedule, or changes one: the server posts a job at each of its times. */
-  async scheduleSet(id: string, payload: unknown, options: ScheduleSetOptions): Promise<void> {
-    const given = payload ?? EMPTY;
-    await this.sendWith('JOB.SCHEDULE SET', [id, this.codec.encode(given)], options);
+  async scheduleSet(id: string, payload: unknown, options: ScheduleOptions): Promise<void> {
+    const { cron, every } = options as { cron?: unknown; every?: unknown };
+    if (cron !== undefined && every !== undefined) throw new TypeError(`${id}: a schedule has cron or every, not both: ${shown({ cron, every })}`);
+    await this.sendWith('JOB.SCHEDULE SET', [id, encoded(this.codec, payload ?? EMPTY, options.name ?? id)], options);
   }
 
   /** A schedule, or null. */
@@ -207,7 +216,8 @@ export class Operating extends Working {
     return { count: count as number, missed: list(missed).map((one) => text(one)), jobs: this.jobsOrNull(jobs ?? null) };
   }
 
-  async #sweep(command: string, where: Filters, head: readonly Word[], tail: readonly Word[], { count = 1000, dryrun = false, progress }: Sweep, first: readonly Word[] = []): Promise<Slice> {
+  async #sweep(command: string, where: Filters, head: readonly Word[], tail: readonly Word[], { count = 1000, dryrun = false, progress, ...others }: Sweep, first: readonly Word[] = []): Promise<Slice> {
+    refuseUnknown(`${command} by filters`, others, SWEEP);
     const filters = filterWords(where);
     if (filters.length === 0) throw new TypeError('no filter is given: this would be every job');
     const sum: Slice = { count: 0, missed: [], jobs: [] };
@@ -241,11 +251,12 @@ export function recordWords(fields: FieldNames | undefined): Word[] {
   return [...fieldWords(fields), 'PACKED'];
 }
 
-function returnWords({ return: wanted, fields }: { return?: boolean; fields?: FieldNames }): Word[] {
+function returnWords({ return: wanted, fields }: { return?: boolean | undefined; fields?: FieldNames | undefined }): Word[] {
   return wanted === true || fields !== undefined ? ['RETURN', ...fieldWords(fields)] : [];
 }
 
-function scopeWords({ queue, group, limit }: Scope): Word[] {
+function scopeWords({ queue, group, limit, ...others }: Scope): Word[] {
+  refuseUnknown('the scope of settings', others, SCOPE);
   const queues = queue === undefined ? [] : ['QUEUE', queue, ...(group === undefined ? [] : ['GROUP', group])];
   return limit === undefined ? queues : ['LIMIT', limit];
 }

@@ -1,8 +1,9 @@
 /** Verbs that post: jobs, flows. */
+import { encoded } from '../codecs.js';
 import { toMs } from '../durations.js';
-import { PayloadError } from '../errors.js';
 import type { FlowOptions, MpostOptions, PostOptions } from '../generated.js';
 import { list, type Reply, text, textOrNull } from '../replies.js';
+import { shown } from '../shown.js';
 import { counted, optionWords, type Word } from '../words.js';
 import { Sending } from './sending.js';
 
@@ -31,7 +32,7 @@ export class Posting extends Sending {
   async post(payload: unknown, options: PostOptions & { xx: true }): Promise<string | null>;
   async post(payload?: unknown, options?: PostOptions): Promise<string>;
   async post(payload: unknown = EMPTY, options: PostOptions = {}): Promise<string | null> {
-    return this.#posted(options, 1, async (found) => textOrNull(await this.#sendPost('JOB.POST', [this.codec.encode(payload)], found)));
+    return this.#posted(options, 1, async (found) => textOrNull(await this.#sendPost('JOB.POST', [encoded(this.codec, payload, options.name)], found)));
   }
 
   /**
@@ -45,7 +46,7 @@ export class Posting extends Sending {
     const found: (string | null)[] = [];
     for (let start = 0; start < all.length; start += 1000) {
       const some = all.slice(start, start + 1000);
-      const words: Word[] = [String(some.length), ...some.map((one) => this.codec.encode(one))];
+      const words: Word[] = [String(some.length), ...some.map((one) => encoded(this.codec, one, options.name))];
       if (ids) words.push(...counted('IDS', ids.slice(start, start + 1000)));
       found.push(...(await this.#posted(rest, some.length, async (given) => list(await this.#sendPost('JOB.MPOST', words, given)).map(textOrNull))));
     }
@@ -59,8 +60,9 @@ export class Posting extends Sending {
     return this.#posted({}, all.length, async ({ meta }) => {
       const words: Word[] = [String(all.length)];
       for (const { label, payload = EMPTY, ...options } of all) {
+        if (typeof label !== 'string') throw new TypeError(`each job of a flow has a label, by which others name it, not ${shown(label)}: new Flow(board) makes them`);
         const given = meta === undefined ? options : { ...options, meta: { ...meta, ...options.meta } };
-        words.push('NODE', label, this.codec.encode(payload), ...optionWords('JOB.FLOW', given, this.codec));
+        words.push('NODE', label, encoded(this.codec, payload, options.name ?? label), ...optionWords('JOB.FLOW', given, this.codec));
       }
       return list(await this.send('JOB.FLOW', words)).map((one) => text(one));
     });
@@ -81,7 +83,6 @@ export class Posting extends Sending {
       return found;
     } catch (error) {
       told?.done?.(error);
-      if (error instanceof PayloadError && options.name !== undefined) throw new PayloadError(`${options.name}: ${error.message}`, { cause: error.cause });
       throw error;
     }
   }

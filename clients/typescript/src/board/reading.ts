@@ -1,8 +1,10 @@
 /** Verbs that read: records, listings, counts, reasons, statistics. */
-import type { Filters, GroupRow, LimitRow, QueueRow, QueuesOptions, State, Statistics } from '../generated.js';
+import type { BoardInfo, Filters, GroupRow, LimitRow, QueueRow, QueuesOptions, State, Statistics } from '../generated.js';
+import { refuseUnknown } from '../known.js';
 import { type FieldNames, type HistoryEntry, historyOf, type Job } from '../jobs.js';
 import { double, list, mapping, type Reply, type Row, text, value } from '../replies.js';
 import { filterWords, optionWords, type Word } from '../words.js';
+import { type Explanation, explanationOf } from './explanations.js';
 import { recordWords, Operating } from './operating.js';
 import type { Page } from './sending.js';
 
@@ -36,21 +38,11 @@ export interface HolderRow {
   readonly active: number;
 }
 
-/** Why a job is not running. What a reason has beside `text` depends on it: see JOB.EXPLAIN in the reference. */
-export interface Explanation {
-  readonly id: string;
-  readonly state: State;
-  readonly queue: string;
-  /** 1: a worker may claim it now. */
-  readonly claimable: number;
-  readonly reasons: readonly (Row & { readonly reason: string; readonly text: string })[];
-}
-
+const LISTING: Readonly<Record<keyof Listing, true>> = { fields: true, rev: true, count: true };
 const PACE = { 'arrival-rate': double, 'completion-rate': double };
 const distribution = (reply: Reply): Row => mapping(reply, { mean: double, deviation: double });
 const TIMES = ['wait', 'run', 'await', 'lateness', 'lease-lateness', 'due-lateness', 'fire-lateness'];
 const STATS = { ...Object.fromEntries(TIMES.map((name) => [name, distribution])), costs: (found: Reply) => mapping(found) };
-const rowsOf = (reply: Reply): Row[] => list(reply).map((one) => mapping(one));
 
 /** The fields that are named alone or as an option. */
 function fieldsOf(given: unknown): FieldNames | undefined {
@@ -86,6 +78,7 @@ export class Reading extends Operating {
 
   /** Walks over a job's children, in the order of their posts. */
   async *children(id: string, options: Omit<Listing, 'rev'> = {}): AsyncGenerator<Job, void, undefined> {
+    refuseUnknown('children', options, { fields: true, count: true });
     for (let cursor = '0'; ; ) {
       const words = [id, 'CHILDREN', ...recordWords(options.fields), 'CURSOR', cursor, 'COUNT', String(options.count ?? 100)];
       const reply = await this.send('JOB.GET', words);
@@ -97,13 +90,16 @@ export class Reading extends Operating {
   }
 
   /** Walks over the jobs that pass all filters. */
-  list(filters: Filters = {}, { fields, rev, count }: Listing = {}): AsyncGenerator<Job, void, undefined> {
+  list(filters: Filters = {}, options: Listing = {}): AsyncGenerator<Job, void, undefined> {
+    refuseUnknown('list', options, LISTING);
+    const { fields, rev, count } = options;
     const words = [...filterWords(filters), ...(rev === true ? ['REV'] : []), ...recordWords(fields)];
     return this.pages('JOB.LIST', words, (one) => this.job(one), count);
   }
 
   /** One page of `list`. It may be empty and have a cursor: go on until that is `'0'`. */
   async listPage(filters: Filters = {}, options: Listing & { cursor?: string } = {}): Promise<Page<Job>> {
+    refuseUnknown('listPage', options, { ...LISTING, cursor: true });
     const words = [...filterWords(filters), ...(options.rev === true ? ['REV'] : []), ...recordWords(options.fields)];
     const reply = list(await this.send('JOB.LIST', [...words, 'CURSOR', options.cursor ?? '0', 'COUNT', String(options.count ?? 100)]));
     return { cursor: text(reply[0]), items: this.jobs(reply[1] as Reply) };
@@ -111,6 +107,7 @@ export class Reading extends Operating {
 
   /** One page of what has changed since a revision of the board. */
   async listChanged(since: number, options: { cursor?: string; count?: number; fields?: FieldNames } = {}): Promise<Changed> {
+    refuseUnknown('listChanged', options, { cursor: true, count: true, fields: true });
     const words = ['SINCE', String(since), 'CURSOR', options.cursor ?? '0', 'COUNT', String(options.count ?? 100)];
     const [cursor, jobs, removed, revision] = list(await this.send('JOB.LIST', [...words, ...recordWords(options.fields)]));
     return {
@@ -141,8 +138,7 @@ export class Reading extends Operating {
   /** Why a job is not running, and what would change that; null of an unknown one. */
   async explain(id: string): Promise<Explanation | null> {
     const reply = await this.send('JOB.EXPLAIN', [id]);
-    const reasons = (found: Reply): Row[] => list(found).map((one) => mapping(one, { jobs: rowsOf, holders: rowsOf }));
-    return reply === null ? null : (mapping(reply, { reasons }) as unknown as Explanation);
+    return reply === null ? null : explanationOf(reply);
   }
 
   /** The queues, with their jobs by state and their pace; with `by` those with most of it first. */
@@ -152,6 +148,7 @@ export class Reading extends Operating {
 
   /** The groups of a queue, or of all. */
   async groups(options: { queue?: string } = {}): Promise<GroupRow[]> {
+    refuseUnknown('groups', options, { queue: true });
     return this.rows<GroupRow>('JOB.GROUPS', options.queue === undefined ? [] : ['QUEUE', options.queue]);
   }
 
@@ -177,15 +174,17 @@ export class Reading extends Operating {
 
   /** What happened on a day: `2026-11-21`, or how many days back. */
   async stats(options: { queue?: string; day?: string | number } = {}): Promise<Statistics> {
+    refuseUnknown('stats', options, { queue: true, day: true });
     const words: Word[] = options.queue === undefined ? [] : ['QUEUE', options.queue];
     if (options.day !== undefined) words.push('DAY', String(options.day));
     return mapping(await this.send('JOB.STATS', words), STATS) as unknown as Statistics;
   }
 
   /** The board at a glance; null when there is none. */
-  async info(options: { digest?: boolean } = {}): Promise<Row | null> {
+  async info(options: { digest?: boolean } = {}): Promise<BoardInfo | null> {
+    refuseUnknown('info', options, { digest: true });
     const reply = await this.send('JOB.INFO', options.digest === true ? ['DIGEST'] : []);
-    return reply === null ? null : mapping(reply, PACE);
+    return reply === null ? null : (mapping(reply, PACE) as unknown as BoardInfo);
   }
 
   /** The numbers of the server and of this board, as OpenMetrics text. */

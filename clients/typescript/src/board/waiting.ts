@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Duration, toMs } from '../durations.js';
 import { BoardError, JobFailed, JobUnknown, NoResult, ResultDropped, TimedOut } from '../errors.js';
 import type { PostOptions } from '../generated.js';
+import { refuseUnknown } from '../known.js';
 import { type FieldNames, Job } from '../jobs.js';
 import { list, mapping, type Reply, text } from '../replies.js';
 import type { Word } from '../words.js';
@@ -30,6 +31,7 @@ export interface OutputChunk {
   readonly next: number;
 }
 
+const PATIENCE: Readonly<Record<keyof Patience, true>> = { timeout: true, signal: true };
 const RETAIN = '60s';
 /** The fields that every heartbeat changes. */
 const OF_HEARTBEATS = ['version', 'modified', 'deadline', 'until'];
@@ -41,6 +43,7 @@ export class Waiting extends Reading {
    * passed. A record is there only when it is kept: post with `retain`, or let the handler give a result.
    */
   async wait(ids: readonly string[], options: Patience & { until?: 'all' | 'any'; fields?: FieldNames } = {}): Promise<(Job | null)[] | null> {
+    refuseUnknown('wait', options, { ...PATIENCE, until: true, fields: true });
     const words = ['JOBS', String(ids.length), ...ids, (options.until ?? 'all').toUpperCase(), ...recordWords(options.fields)];
     const reply = await this.#wait(words, options);
     return reply === null ? null : this.jobsOrNull(reply);
@@ -48,6 +51,7 @@ export class Waiting extends Reading {
 
   /** Waits until something can be claimed, or the board has jobs that have not ended, or none; false when `timeout` has passed. */
   async waitFor(what: 'claimable' | 'present' | 'empty', options: Patience & { queues?: readonly string[] } = {}): Promise<boolean> {
+    refuseUnknown('waitFor', options, { ...PATIENCE, queues: true });
     const queues = options.queues === undefined ? [] : ['QUEUES', String(options.queues.length), ...options.queues];
     return (await this.#wait(['FOR', what, ...queues], options)) !== null;
   }
@@ -58,6 +62,7 @@ export class Waiting extends Reading {
    * (all of them `NoResult`), and `TimedOut`.
    */
   async result<R = unknown>(id: string, options: Patience = {}): Promise<R> {
+    refuseUnknown('result', options, PATIENCE);
     const found = await this.wait([id], { ...options, fields: ['id', 'state', 'result', 'kind', 'message', 'reason'] });
     if (found === null) throw new TimedOut(`${id} has not ended in time`);
     const [job] = found;
@@ -76,6 +81,7 @@ export class Waiting extends Reading {
    * Of changes that follow each other at once it may show the last alone. Raises `JobUnknown` and `TimedOut`.
    */
   async *watch(id: string, options: Patience & { fields?: FieldNames } = {}): AsyncGenerator<Job, void, undefined> {
+    refuseUnknown('watch', options, { ...PATIENCE, fields: true });
     const asked = options.fields;
     const fields = asked && [...new Set<FieldNames[number]>(['id', 'state', 'version', ...asked])];
     const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
@@ -107,6 +113,7 @@ export class Waiting extends Reading {
    * Raises `JobUnknown` and `TimedOut`.
    */
   async *output(id: string, options: Patience & { since?: number; follow?: boolean } = {}): AsyncGenerator<OutputChunk, void, undefined> {
+    refuseUnknown('output', options, { ...PATIENCE, since: true, follow: true });
     const { follow = true, signal } = options;
     const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
     for (let since = options.since ?? 0; ; ) {

@@ -3,7 +3,7 @@ import { type Children, childrenOf, type OnFailure } from '../children.js';
 import { type Codec, decoded } from '../codecs.js';
 import { toMs } from '../durations.js';
 import type { Refused } from '../errors.js';
-import type { AbandonOptions, AwaitOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions, WorkerRow } from '../generated.js';
+import type { AbandonOptions, AwaitOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, State, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions, WorkerRow } from '../generated.js';
 import type { Job } from '../jobs.js';
 import { list, mapping, orRefused, type Reply, strings, text } from '../replies.js';
 import { type Signal, signalsOf } from '../signals.js';
@@ -30,7 +30,7 @@ export interface Stored extends Beat {
 /** What a wait for signals, or for signals and children, answers. */
 export interface SignalWait {
   /** `claimed` when the worker keeps the job; else `blocked`, or `cancelled`. */
-  readonly state: string;
+  readonly state: State;
   /** The time of this wait was over. */
   readonly timeout: boolean;
   /** By name; undefined when the job was given up. */
@@ -42,14 +42,15 @@ export interface SignalWait {
 /** What a wait for children answers. */
 export interface ChildrenWait {
   /** `claimed` when the worker keeps the job; else `blocked`, `cancelled` or `failed`. */
-  readonly state: string;
+  readonly state: State;
   /** Undefined when the job was given up. */
   readonly children: Children | undefined;
 }
 
 /** What has become of a failed try. */
 export interface Failure {
-  readonly state: string;
+  /** `cancelled` when somebody asked to cancel it; `ready` also when it has moved to a dead queue. */
+  readonly state: 'scheduled' | 'ready' | 'failed' | 'cancelled';
   readonly due?: number;
   readonly left: number;
   /** The dead queue to which the job has moved. */
@@ -103,7 +104,7 @@ export class Working extends Posting {
     const words = optionWords('JOB.AWAIT', { signals, ...options, token }, this.codec);
     const found = mapping(await this.send('JOB.AWAIT', [worker, id, ...words, ...childrenWords(children, this.codec)]), {
       signals: (all) => all,
-    }) as { state: string; timeout?: number; signals?: Reply };
+    }) as { state: State; timeout?: number; signals?: Reply };
     if (found.signals === undefined) return { state: found.state, timeout: false, signals: undefined };
     const counts = childrenOf(found);
     return { state: found.state, timeout: found.timeout === 1, signals: signalsOf(found.signals, this.codec), ...(counts && { children: counts }) };
@@ -113,7 +114,7 @@ export class Working extends Posting {
   async awaitChildren(worker: string, { id, token }: Held, { onfailure = 'hold', ...options }: Pick<AwaitOptions, 'onfailure' | 'payload' | 'cost' | 'costs'> = {}): Promise<ChildrenWait> {
     const words = [...childrenWords(onfailure, this.codec), ...optionWords('JOB.AWAIT', { token, ...options }, this.codec)];
     const found = mapping(await this.send('JOB.AWAIT', [worker, id, ...words]));
-    return { state: found['state'] as string, children: childrenOf(found) };
+    return { state: found['state'] as State, children: childrenOf(found) };
   }
 
   /** Keeps many claims alive, or all of a worker. */

@@ -238,7 +238,7 @@ export class Batch {
       this.instead.push([run, outcome.instead()]);
     } else if (error.code === 'ERR' && outcome.kind !== 'fail' && outcome.kind !== 'giveBack') {
       log.error(`${run.shown}: the server refuses its end: ${error.message}`);
-      this.instead.push([run, failed('Refused', error.message.slice(0, 200))]);
+      this.instead.push([run, failed('Refused', error.message.slice(0, 200), { error })]);
     } else {
       log.warn(`${run.shown} was lost: its end was refused: ${error.message}`);
       if (!LOST.has(error.code)) this.#engine.leaveToLease(run);

@@ -123,8 +123,11 @@ function defaultName(): string {
   return `${hostname()}:${String(process.pid)}:${randomBytes(3).toString('hex')}`;
 }
 
-export function settled(options: WorkerOptions, queues: readonly string[]): Settled {
+export const refuseUnknownOfWorker = (options: WorkerOptions): void => {
   refuseUnknown('a Worker', options, NAMES);
+};
+
+export function settled(options: WorkerOptions, queues: readonly string[]): Settled {
   const named = options.queues ?? queues;
   const found = {
     concurrency: atLeast('concurrency', options.concurrency ?? 10, 1),

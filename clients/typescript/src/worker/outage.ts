@@ -1,4 +1,5 @@
 /** What is said of a server that does not answer, or cannot work. */
+import { Away } from '../errors.js';
 import type { Logger } from './options.js';
 
 /** After so long it is said again, ms. */
@@ -19,10 +20,10 @@ export class Outage {
     const now = performance.now();
     if (this.#since === undefined) {
       this.#since = this.#told = now;
-      this.log.warn(`${this.name}: the server does not answer (${doing}): ${error.message}; trying again until it does`);
+      this.log.warn(`${this.name}: the server ${error instanceof Away ? 'cannot do it now' : 'does not answer'} (${doing}): ${error.message}; trying again until it does`);
     } else if (now - this.#told >= AGAIN) {
       this.#told = now;
-      this.log.warn(`${this.name}: the server has not answered for ${seconds(now - this.#since)}: ${error.message}`);
+      this.log.warn(`${this.name}: the server ${error instanceof Away ? 'cannot do it' : 'has not answered'} for ${seconds(now - this.#since)}: ${error.message}`);
     }
   }
 

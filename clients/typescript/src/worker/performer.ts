@@ -1,11 +1,15 @@
 /** Calls a handler, and says what its return or its error means. */
+import { types } from 'node:util';
+
 import type { Board } from '../board/board.js';
+import { encoded } from '../codecs.js';
 import type { Context } from '../context.js';
 import { toMs } from '../durations.js';
 import { ArgumentError, PayloadError } from '../errors.js';
 import { type Handler, NoHandler } from '../handlers.js';
 import { Abandon, allowedKind, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, shortened, Trash } from '../outcomes.js';
 import { validated } from '../schema.js';
+import { shown } from '../shown.js';
 import { advanced, completed, failed, givenBack, NOTHING, type Outcome, trashed } from './run.js';
 
 const STACK = 3500;
@@ -36,10 +40,10 @@ function ended(board: Board, context: Context, handler: Handler, value: unknown)
         `Next('${value.queue}') would lead to this handler again: name the next step, new Next('${value.queue}', payload, { name: … }), or give the queue a handler of its own`,
       );
     }
-    return advanced(value, value.payload === undefined ? null : board.codec.encode(value.payload));
+    return advanced(value, value.payload === undefined ? null : encoded(board.codec, value.payload, 'the next payload'));
   }
   const [result, options] = value instanceof Complete ? [value.result, value.options] : [value, {}];
-  return completed(result === undefined || result === null ? null : board.codec.encode(result), result, options);
+  return completed(result === undefined || result === null ? null : encoded(board.codec, result, 'the result'), result, options);
 }
 
 function leadsBack(board: Board, context: Context, handler: Handler, queue: string): boolean {
@@ -72,14 +76,24 @@ function failure(error: unknown, context: Context, handler: Handler | undefined,
   const stack = known ? undefined : stackOf(error);
   if (stacks) tell(stack, context);
   const noretry = known || (handler?.noretry.some((kind) => error instanceof kind) ?? false);
-  const [kind, message] = error instanceof Error ? [error.name === 'Error' ? error.constructor.name : error.name, error.message] : ['Error', String(error)];
+  const [kind, message] = wordsOf(error);
   return failed(allowedKind(kind), message, { noretry, error, stack });
 }
 
+/** Kind and message of what was thrown, which may be anything. */
+function wordsOf(thrown: unknown): [kind: string, message: string] {
+  if (isError(thrown)) return [thrown.name === 'Error' ? thrown.constructor.name : thrown.name, thrown.message];
+  if (typeof thrown === 'string' && thrown !== '') return ['Error', thrown];
+  return ['Error', `the handler threw ${shown(thrown)}, which is no Error`];
+}
+
+/** Also one of another realm, such as those of test runners. */
+const isError = (thrown: unknown): thrown is Error => thrown instanceof Error || types.isNativeError(thrown);
+
 /** Where an error comes from, and its cause. */
 function stackOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || error.stack === undefined) return undefined;
-  const cause = error.cause instanceof Error ? `\ncaused by ${error.cause.stack ?? ''}` : '';
+  if (!isError(error) || error.stack === undefined) return undefined;
+  const cause = isError(error.cause) ? `\ncaused by ${error.cause.stack ?? ''}` : '';
   return `${error.stack}${cause}`;
 }
 

@@ -3,10 +3,12 @@ import { EventEmitter } from 'node:events';
 
 import type { Board } from '../board/board.js';
 import type { Context } from '../context.js';
+import { nearest } from '../handlers.js';
 import { refuseUnknown } from '../known.js';
 import { mapping, type Reply } from '../replies.js';
+import { shown } from '../shown.js';
 import { Engine, type Told } from './engine.js';
-import { settled, type Settled, type WorkerOptions } from './options.js';
+import { refuseUnknownOfWorker, settled, type Settled, type WorkerOptions } from './options.js';
 import type { Outcome, Run } from './run.js';
 
 /** How long the server is told of the last ends, beyond `stopWithin`, ms. */
@@ -14,10 +16,14 @@ const LEAVE_WITHIN = 3000;
 
 /** What has become of a failed try. */
 export interface FailedTry {
-  /** `scheduled` or `ready` (it is tried again), `failed`, `cancelled` or `trashed`. */
-  readonly state: string;
+  /** `scheduled` or `ready`: it is tried again, or with `dead` it has moved to that queue. */
+  readonly state: 'scheduled' | 'ready' | 'failed' | 'cancelled' | 'trashed';
+  /** The retries left, -1 for no limit; absent when it was trashed. */
   readonly left?: number;
+  /** When the next try may start, Unix ms. */
   readonly due?: number;
+  /** The dead queue to which the job has moved. */
+  readonly dead?: string;
 }
 
 /** What a worker tells, as an EventEmitter. */
@@ -33,6 +39,15 @@ export interface WorkerEvents {
   /** There is nothing to do. */
   drained: [];
 }
+
+type EventName = keyof WorkerEvents;
+type Listener<Name extends EventName> = (...told: WorkerEvents[Name]) => void;
+
+const EVENTS: Readonly<Record<EventName, true>> = { active: true, completed: true, failed: true, lost: true, drained: true };
+/** Events that Node itself listens to or tells. */
+const OF_NODE: ReadonlySet<unknown> = new Set(['error', 'newListener', 'removeListener']);
+/** What other packages call an event, and what to write here. */
+const ELSEWHERE: Readonly<Record<string, string>> = { stalled: "'lost'", progress: 'board.watch(id) or board.events()', closed: 'the end of await worker.run()', closing: 'the end of await worker.run()', ready: "'active' of the first job" };
 
 /**
  * Claims the jobs of a board, runs their handlers, and keeps their leases.
@@ -51,6 +66,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
     options: WorkerOptions = {},
   ) {
     super();
+    if (!isBoard(board)) throw new TypeError(`a Worker takes a board: new Worker(new Board('mails'), { concurrency: 4 }), not ${shown(board)}`);
+    refuseUnknownOfWorker(options);
     if (board.handlers.size === 0) {
       throw new Error("there are no handlers: board.task('name', schema).handle(…), and import the modules that say so before the worker is made");
     }
@@ -61,6 +78,26 @@ export class Worker extends EventEmitter<WorkerEvents> {
       );
     }
     if (this.options.session && !board.place.single) throw new Error('session needs one connection to one server, which a cluster and Sentinels do not give');
+  }
+
+  override on<Name extends EventName>(name: Name, listener: Listener<Name>): this {
+    return super.on(known(name), listener as never);
+  }
+
+  override once<Name extends EventName>(name: Name, listener: Listener<Name>): this {
+    return super.once(known(name), listener as never);
+  }
+
+  override addListener<Name extends EventName>(name: Name, listener: Listener<Name>): this {
+    return this.on(name, listener);
+  }
+
+  override prependListener<Name extends EventName>(name: Name, listener: Listener<Name>): this {
+    return super.prependListener(known(name), listener as never);
+  }
+
+  override prependOnceListener<Name extends EventName>(name: Name, listener: Listener<Name>): this {
+    return super.prependOnceListener(known(name), listener as never);
   }
 
   /** The name under which it claims. */
@@ -140,16 +177,29 @@ export class Worker extends EventEmitter<WorkerEvents> {
       active: (run: Run) => this.emit('active', run.context),
       completed: (run: Run, outcome: Outcome) => this.emit('completed', run.context, outcome.value),
       failed: (run: Run, outcome: Outcome, reply: Reply) => {
-        const then = outcome.kind === 'trash' ? { state: 'trashed' } : (mapping(reply) as unknown as FailedTry);
+        const then: FailedTry = outcome.kind === 'trash' ? { state: 'trashed' } : (mapping(reply) as unknown as FailedTry);
         const tell = then.state === 'failed' ? 'error' : 'warn';
         const stack = outcome.stack === undefined ? '' : `\n${outcome.stack}`;
-        this.options.log[tell](`${run.shown} failed (attempt ${String(run.job.attempt)}): ${String(outcome.value ?? outcome.options[1])}; it is ${then.state}${then.left === undefined ? '' : `, ${String(then.left)} retries left`}${stack}`);
+        const why = outcome.kind === 'trash' ? String(outcome.options[1]) : outcome.head.join(': ');
+        this.options.log[tell](`${run.shown} failed (attempt ${String(run.job.attempt)}): ${why}; it is ${then.state}${then.left === undefined ? '' : `, ${String(then.left)} retries left`}${stack}`);
         this.emit('failed', run.context, outcome.value, then);
       },
       lost: (run: Run, why: string) => this.emit('lost', run.context, why),
       drained: () => this.emit('drained'),
     };
   }
+}
+
+/** Also one that another copy of the package has made. */
+const isBoard = (given: unknown): given is Board => typeof given === 'object' && given !== null && 'handlers' in given && 'place' in given;
+
+/** Refuses an event that a worker never tells. */
+function known<Name extends EventName>(name: Name): Name {
+  if (typeof name !== 'string' || Object.hasOwn(EVENTS, name) || OF_NODE.has(name)) return name;
+  const all = Object.keys(EVENTS);
+  const instead = Object.hasOwn(ELSEWHERE, name) ? ELSEWHERE[name] : undefined;
+  const near = nearest(name, all);
+  throw new TypeError(`a Worker tells of no '${name as string}'; there are ${all.join(', ')}${instead === undefined ? (near === undefined ? '' : `. Did you mean '${near}'?`) : `. Here that is ${instead}`}`);
 }
 
 function some(runs: readonly Run[]): string {
