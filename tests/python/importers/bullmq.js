@@ -48,7 +48,8 @@ async function everything() {
   await reports.upsertJobScheduler('nightly', { pattern: '0 30 2 * * *', tz: 'Europe/Berlin' }, { name: 'report' });
 }
 
-// Two flows: of the first one part is done, one failed and one is delayed.
+// Three flows: of the first one part is done, one failed and one is delayed; of the third all parts have ended, one of
+// them without success, and its parent is about to run.
 async function family() {
   const parts = open('parts');
   const flow = new bullmq.FlowProducer({ connection });
@@ -63,6 +64,11 @@ async function family() {
     name: 'book', queueName: 'sums', opts: { jobId: 'book' },
     children: [{ name: 'chapter', queueName: 'sums', opts: { jobId: 'chapter' }, children: [part(5)] }],
   });
+  const pages = open('pages');
+  const page = (n) => ({ name: 'page', queueName: 'pages', data: { n }, opts: { jobId: `page-${n}`, ignoreDependencyOnFailure: true } });
+  await flow.add({ name: 'print', queueName: 'prints', opts: { jobId: 'print' }, children: [page(1), page(2)] });
+  await run(pages, (job) => `page ${job.data.n}`);
+  await run(pages, () => { throw new RangeError('no ink'); });
 }
 
 async function main() {

@@ -93,13 +93,16 @@ def results(board: Board, id: str) -> dict[str, str | None]:
 
 
 def test_a_parent_finds_the_results_of_its_children(server: Server, imported):
-    """Of those that were done as well; a failed one, which may be tried again, it waits for."""
+    """Of those that were done as well. A failed one, which may be tried again, it has and waits for."""
     make(server, "family")
     code, output = imported("bullmq")
     assert code == 0, output
     board = server.board()
     assert set(board.get("sum")["after"]) == {"part-2", "part-3", "part-4"}
-    assert results(board, "sum") == {"part-1": "10", "part-3": None, "part-4": None}
+    assert results(board, "sum") == {"part-1": "10", "part-2": None, "part-3": None, "part-4": None}
+    lost = board.get("part-2")
+    assert (lost["state"], lost["kind"], lost["message"], lost["parent"]) == ("failed", "Error", "no", "sum")
+    assert (board.get("sum")["pending"], board.get("sum")["unsuccessful"]) == (2, 1)
     done = board.get("part-1")
     assert (done["state"], done["name"], json.loads(done["payload"])) == ("complete", "part", {"n": 1})
     later = board.get("part-4")
@@ -108,7 +111,10 @@ def test_a_parent_finds_the_results_of_its_children(server: Server, imported):
     for id in ("part-3", "part-5"):
         board.claim_one("w1", id=id)
         board.consume("w1", id, result="30")
-    assert results(board, "sum") == {"part-1": "10", "part-3": "30", "part-4": None}
+    board.requeue("part-2")
+    board.claim_one("w1", id="part-2")
+    board.consume("w1", "part-2", result="20")
+    assert results(board, "sum") == {"part-1": "10", "part-2": "20", "part-3": "30", "part-4": None}
     assert results(board, "chapter") == {"part-5": "30"}
     assert board.state("chapter") == "ready"
     assert results(board, "book") == {"chapter": None}
@@ -126,7 +132,40 @@ def test_a_parent_whose_child_is_at_work_stays(server: Server, source: redis.Red
     assert board.get("sum") is None and board.get("part-1") is None
     board.release("part-3")
     assert imported("bullmq")[0] == 0
-    assert set(results(board, "sum")) == {"part-1", "part-3", "part-4"}
+    assert set(results(board, "sum")) == {"part-1", "part-2", "part-3", "part-4"}
+
+
+def test_a_parent_that_waits_for_nothing_finds_its_children_too(server: Server, imported):
+    """Their results, and the failures that it ignores."""
+    make(server, "family")
+    assert imported("bullmq")[0] == 0
+    board = server.board()
+    assert board.state("print") == "ready"
+    assert results(board, "print") == {"page-1": '"page 1"', "page-2": None}
+    lost = board.get("page-2")
+    assert (lost["state"], lost["kind"], lost["message"]) == ("failed", "RangeError", "no ink")
+
+
+def test_children_that_have_ended_on_the_board_stay_as_they_ended(server: Server, imported):
+    """The parent is moved later: its children were done, or have failed, meanwhile."""
+    make(server, "family")
+    assert imported("bullmq", "board", "--only", "waiting,delayed,failed")[0] == 0
+    board = server.board()
+    board.claim_one("w1", id="part-3")
+    board.consume("w1", "part-3", result="30")
+    board.claim_one("w1", id="part-5")
+    board.fail("w1", "part-5", "Torn", "no paper", noretry=True)
+    assert imported("bullmq")[0] == 0
+    assert results(board, "sum") == {"part-1": "10", "part-2": None, "part-3": "30", "part-4": None}
+    assert (board.state("part-3"), set(board.get("sum")["after"])) == ("complete", {"part-2", "part-4"})
+    torn = board.get("part-5")
+    assert (torn["state"], torn["kind"], torn["message"], torn["parent"]) == (
+        "failed",
+        "Torn",
+        "no paper",
+        "chapter",
+    )
+    assert board.state("chapter") == "blocked"
 
 
 def test_schedulers_become_schedules(moved: Board):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from .moving import Item, Section, text
 from .postings import Posting, Recurring
@@ -27,6 +28,19 @@ ENDLESS = 1 << 40
 """The longest wait before a retry that a board knows: BullMQ has no limit."""
 
 
+class Children(NamedTuple):
+    """The keys of a job's children, by what became of them."""
+
+    pending: set[bytes]
+    """It waits for them: also for those that failed without a word of what follows from that."""
+    processed: dict[bytes, bytes]
+    """Complete, with their results."""
+    ignored: list[bytes]
+    """Failed, and it runs all the same."""
+    fatal: list[bytes]
+    """Failed, and so does it."""
+
+
 class BullMQ:
     def __init__(
         self, client: Any, queues: list[str], prefix: str = "bull", to_queue: str | None = None
@@ -38,7 +52,8 @@ class BullMQ:
         self.name = prefix
 
     def sections(self) -> list[Section]:
-        order = "recurring waiting paused prioritized delayed failed running deferred".split()
+        # Failed children come before the parents that adopt them.
+        order = "recurring failed waiting paused prioritized delayed running deferred".split()
         return [Section(state, queue) for state in order for queue in self.queues]
 
     def count(self, section: Section) -> int:
@@ -55,9 +70,16 @@ class BullMQ:
         pipeline = self.client.pipeline(transaction=False)
         for ref, _ in found:
             pipeline.hgetall(self._job(section, ref))
-            pipeline.smembers(self._job(section, ref) + ":dependencies")
+            job = self._job(section, ref)
+            pipeline.smembers(job + ":dependencies")
+            pipeline.hgetall(job + ":processed")
+            pipeline.hkeys(job + ":failed")
+            pipeline.zrange(job + ":unsuccessful", 0, -1)
         replies = iter(pipeline.execute())
-        return [self._item(section, ref, score, next(replies), next(replies)) for ref, score in found]
+        return [
+            self._item(section, ref, score, next(replies), Children(*islice(replies, 4)))
+            for ref, score in found
+        ]
 
     def remove(self, section: Section, refs: list[bytes]) -> None:
         """A scheduler goes with the job that it has posted for its next time."""
@@ -102,7 +124,12 @@ class BullMQ:
         return f"{self.prefix}:{section.place}:{between}{text(ref)}"
 
     def _item(
-        self, section: Section, ref: bytes, score: float, fields: dict[bytes, bytes], others: set[bytes]
+        self,
+        section: Section,
+        ref: bytes,
+        score: float,
+        fields: dict[bytes, bytes],
+        children: Children,
     ) -> Item:
         if ref.startswith(b"0:"):  # a marker of older releases, no job
             return Item(ref, foreign=True)
@@ -138,12 +165,13 @@ class BullMQ:
             put_retries(posting, options, done=0)
             posting.failure = failure(job)
         if section.state == "deferred":
-            unmoved = self._unmoved(others)
+            unmoved = self._unmoved(children.pending)
             if unmoved:
                 return Item(ref, problem=f"waits for {unmoved}, which is not on the board", waits=True)
-            posting.after = sorted(board_id(*self._parts(text(other))) for other in others)
-            posting.adopts = posting.after
-            posting.done = self._done(posting.id, self._job(section, ref))
+            posting.after = sorted(board_id(*self._parts(text(other))) for other in children.pending)
+        posting.done = self._done(posting.id, children.processed)
+        lost = sorted(board_id(*self._parts(text(other))) for other in {*children.ignored, *children.fatal})
+        posting.adopts = [*posting.after, *lost]
         if "deid" in job:
             self._put_unique(posting, section, ref, job["deid"])
         return Item(ref, posting)
@@ -160,10 +188,10 @@ class BullMQ:
                 return other
         return None
 
-    def _done(self, parent: str, job: str) -> list[Posting]:
+    def _done(self, parent: str, processed: dict[bytes, bytes]) -> list[Posting]:
         """The children of a job that are complete, with the results that it would ask BullMQ for."""
         found = []
-        for key, result in self.client.hgetall(job + ":processed").items():
+        for key, result in processed.items():
             queue, id = self._parts(text(key))
             name, data = self.client.hmget(key, "name", "data")  # nothing, when it was removed
             child = Posting(board_id(queue, id), data or b"{}", name=text(name or b"") or None)

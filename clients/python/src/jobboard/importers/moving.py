@@ -30,25 +30,42 @@ REASONS = 10
 """Jobs that stay whose reasons are kept to be told."""
 
 POST = """
+-- Ends a job once more as it had ended: a post that replaces it has made it ready.
+local function ended(board, job, worker)
+  redis.pcall('JOB.CLAIM', board, worker, 'ID', job.id, 'FIELDS', '1', 'id')
+  if job.state == 'complete' then
+    local result = job.result and {'RESULT', job.result} or {}
+    redis.pcall('JOB.CONSUME', board, worker, job.id, unpack(result))
+  else
+    local kind, message = job.kind or 'failed', job.message or ''
+    local reply = redis.pcall('JOB.FAIL', board, worker, job.id, kind, message, 'NORETRY')
+    if reply.err then redis.pcall('JOB.FAIL', board, worker, job.id, 'was-' .. kind, message, 'NORETRY') end
+  end
+end
+
 -- Makes jobs on the board children of a job: each is replaced by itself, with a parent.
--- One that has ended stays as it is.
-local function adopt(board, words)
-  local open, lives = {ready = true, blocked = true, scheduled = true}, {}
+-- One that has ended ends again at once, unless it would have to wait before.
+local function adopt(board, words, worker)
+  local open, over = {ready = true, blocked = true, scheduled = true}, {complete = true, failed = true}
+  local fields, lives = {'state', 'due', 'payload', 'result', 'kind', 'message', 'after', 'awaits'}, {}
   for at = 3, #words do
-    local found = redis.call('JOB.GET', board, words[at], 'FIELDS', '3', 'state', 'due', 'payload') or {}
+    local found = redis.call('JOB.GET', board, words[at], 'FIELDS', #fields, unpack(fields)) or {}
     local job = {id = words[at]}
     for field = 1, #found, 2 do job[found[field]] = found[field + 1] end
     if job.state == 'claimed' then
       local instead = ' is at work: stop the workers of the board, and import again'
       return {err = 'CLAIMED its child ' .. job.id .. instead}
     end
-    if open[job.state] then lives[#lives + 1] = job end
+    local ends = over[job.state] and not job.after and not job.awaits
+    if open[job.state] or ends then lives[#lives + 1] = job end
   end
   for at, job in ipairs(lives) do
     local due = job.state == 'scheduled' and {'AT', job.due} or {}
     local payload = job.payload or ''
     local reply = redis.pcall('JOB.POST', board, payload, 'ID', job.id, 'XX', 'PARENT', words[2], unpack(due))
-    if at == 1 and type(reply) == 'table' and reply.err then return reply end
+    local refused = type(reply) == 'table' and reply.err
+    if at == 1 and refused then return reply end
+    if over[job.state] and not refused then ended(board, job, worker) end
   end
   return 'OK'
 end
@@ -70,7 +87,7 @@ for item = 1, tonumber(ARGV[6]) do
       if words[1] == 'JOB.SCHEDULE' and redis.call('JOB.SCHEDULE', 'GET', board, id) then
         refused = 'EXISTS ' .. id
       else
-        local reply = words[1] == 'ADOPT' and adopt(board, words) or redis.pcall(unpack(words))
+        local reply = words[1] == 'ADOPT' and adopt(board, words, worker) or redis.pcall(unpack(words))
         if type(reply) == 'table' and reply.err then
           refused = reply.err
           for child = #made, 1, -1 do redis.call('JOB.DELETE', board, 1, made[child]) end

@@ -49,7 +49,7 @@ class Posting:
     done: list[Posting] = field(default_factory=list)
     """Children that are complete: they are posted with it, complete."""
     adopts: list[str] = field(default_factory=list)
-    """Jobs on the board that become its children, where they have not ended."""
+    """Jobs on the board that become its children. Those that are complete or failed stay so."""
 
     def commands(self, board: Text) -> list[list[Any]]:
         """The first posts the job, the others bring it into its state, or post its children. When one is
