@@ -134,6 +134,14 @@ export class GoHome extends Stopped {
   override readonly name = 'GoHome';
 }
 
+/**
+ * Thrown by a handler in a test: the worker is killed there, as by SIGKILL. It says nothing more of the job, which stays
+ * claimed until its lease ends.
+ */
+export class Killed extends Stopped {
+  override readonly name = 'Killed';
+}
+
 /** The longest message or reason, bytes: the module's default `max-text`. */
 const TEXT = 4096;
 

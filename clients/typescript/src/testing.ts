@@ -8,9 +8,12 @@ import { join } from 'node:path';
 import { Board } from './board/board.js';
 import type { BoardOptions } from './board/sending.js';
 import { type Duration, toMs } from './durations.js';
+import type { State } from './generated.js';
 import { type Link, Place } from './link.js';
 import { type Time, toUnix } from './times.js';
 import { Worker } from './worker/worker.js';
+
+export { Killed } from './outcomes.js';
 
 /** Which server a test uses. */
 export interface TestServerOptions {
@@ -30,8 +33,8 @@ export interface Ran {
   readonly name: string | undefined;
   readonly queue: string;
   readonly attempt: number;
-  /** `complete`, `failed`, `scheduled` (it is tried again) …; null: the board has forgotten the job. */
-  readonly state: string | null;
+  /** `complete`, `failed`, `scheduled` (it is tried again), `claimed` (its handler threw `Killed`) …; null: the board has forgotten the job. */
+  readonly state: State | null;
   /** What the handler threw. */
   readonly error: unknown;
 }

@@ -20,6 +20,7 @@ test('the greeting', async () => {
 
 // What README.md does not show.
 import { Board } from '../src/index.js';
+import { Killed } from '../src/testing.js';
 
 test('a board of another server is refused', async () => {
   const other = new Board('mails', 'redis://127.0.0.1:1');
@@ -49,6 +50,24 @@ test('what a handler throws is told', async () => {
   assert.deepEqual([run?.state, (run?.error as Error).message], ['failed', 'broken']);
   await task.post({});
   await assert.rejects(server.work(failing, { raising: true }), /broken/);
+});
+
+test('a handler that is killed leaves its job to its lease, and its steps with it', async () => {
+  const shop = server.board('killed');
+  const paid: string[] = [];
+  const task = shop.task('refund', { lease: '30s' }).handle(async (_, context) => {
+    const receipt = await context.step('pay', () => `receipt ${String(paid.push(context.id))}`);
+    if (context.attempt === 1) throw new Killed();
+    return receipt;
+  });
+  const id = await task.post({});
+  const [killed] = await server.work(shop);
+  assert.deepEqual([killed?.state, killed?.error, (await shop.get(id))?.lapses], ['claimed', undefined, 0]);
+  assert.deepEqual(await server.work(shop), []);
+  await server.advance('30s');
+  const [again] = await server.work(shop);
+  assert.deepEqual([again?.attempt, again?.state, paid], [2, 'complete', [id]]);
+  assert.equal(await task.result(id), 'receipt 1');
 });
 
 test('it claims where a worker claims, and leaves a dead queue alone', async () => {

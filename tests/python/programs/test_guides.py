@@ -46,6 +46,8 @@ def server(guide: str, request: pytest.FixtureRequest, monkeypatch) -> Iterator[
     server = TestServer(server=str(executable(kind)), module=str(MODULE))
     server.start()
     monkeypatch.setenv("JOBBOARD_URL", server.url)
+    monkeypatch.setenv("JOBBOARD_SERVER", str(executable(kind)))  # for what a guide starts itself
+    monkeypatch.setenv("JOBBOARD_MODULE", str(MODULE))
     yield server
     server.stop()
 

@@ -7,7 +7,7 @@ import type { Context } from '../context.js';
 import { toMs } from '../durations.js';
 import { ArgumentError, PayloadError } from '../errors.js';
 import { type Handler, NoHandler } from '../handlers.js';
-import { Abandon, allowedKind, CancelRequested, Complete, GoHome, Lost, Next, NoRetry, RateLimited, Retry, shortened, Trash } from '../outcomes.js';
+import { Abandon, allowedKind, CancelRequested, Complete, GoHome, Killed, Lost, Next, NoRetry, RateLimited, Retry, shortened, Trash } from '../outcomes.js';
 import { validated } from '../schema.js';
 import { shown } from '../shown.js';
 import { advanced, completed, failed, givenBack, NOTHING, type Outcome, trashed } from './run.js';
@@ -55,7 +55,7 @@ function leadsBack(board: Board, context: Context, handler: Handler, queue: stri
 }
 
 function failure(error: unknown, context: Context, handler: Handler | undefined, stacks: boolean): Outcome {
-  if (context.lost || context.givenUp || error instanceof Lost) return NOTHING;
+  if (context.lost || context.givenUp || error instanceof Lost || error instanceof Killed) return NOTHING;
   if (context.cancelled || error instanceof CancelRequested) return givenBack('cancelled');
   if (error instanceof GoHome) return givenBack('the worker stops');
   if (error instanceof NoHandler) return { ...NOTHING, kind: 'unhandled', value: error.message };
