@@ -632,11 +632,15 @@ describe('stopping', () => {
 
   test('gives back what does not end in time', async () => {
     const board = server.board();
-    const work = board.task('work').handle(async (_, context) => context.sleep('1h'));
+    let begun = false;
+    const work = board.task('work').handle(async (_, context) => {
+      begun = true;
+      await context.sleep('1h');
+    });
     const id = await work.post({});
     const worker = new Worker(board, { stopWithin: '10ms', logger: null });
     const running = worker.run({ signals: false });
-    await until(async () => (await board.get(id))?.state === 'claimed');
+    await until(() => begun); // the worker knows that it has the job
     await worker.stop();
     assert.equal(await running, false);
     const job = await board.get(id);

@@ -75,11 +75,11 @@ export class Batch {
   }
 
   #report(run: Run, { chunk, ...fields }: Waiting): Command {
-    const { name, key, board, options, leaseWords } = this.#engine;
+    const { name, key, board, options, leases } = this.#engine;
     const output = chunk === undefined ? {} : { output: [chunk.number, chunk.data] };
     const words = optionWords('JOB.HEARTBEAT', { token: run.token, ...fields, ...output }, board.codec);
     return {
-      words: ['JOB.HEARTBEAT', key, name, run.id, ...leaseWords, ...words],
+      words: ['JOB.HEARTBEAT', key, name, run.id, ...leases.words, ...words],
       take: (reply, refused) => {
         if (refused === undefined) this.#heard(run, reply);
         else if (LOST.has(refused.code)) this.#engine.lose(run, refused.message);
@@ -148,7 +148,7 @@ export class Batch {
       const some = runs.slice(start, start + BEATS);
       const words = [...counted('', some.map((run) => run.id)).slice(1), ...counted('TOKENS', some.map((run) => String(run.token)))];
       this.commands.push({
-        words: ['JOB.MHEARTBEAT', key, name, ...words, ...this.#engine.leaseWords],
+        words: ['JOB.MHEARTBEAT', key, name, ...words, ...this.#engine.leases.words],
         take: (reply, refused) => {
           if (refused) options.log.error(`leases of ${key} not kept: ${refused.message}`);
           else for (const [at, one] of list(reply).entries()) this.#heard(some[at] as Run, one);
@@ -171,22 +171,22 @@ export class Batch {
       if (alike.length === 1) this.commands.push(this.#end(...(alike[0] as [Run, Outcome])));
       else if (alike.length > 1) this.commands.push(this.#endTogether(alike));
     }
-    const count = this.#engine.mayChain();
+    const count = this.#engine.claims.mayChain();
     if (count === 0) return;
     this.chained = true;
     const last = this.commands.pop() as Command;
     this.commands.push({
-      words: [...last.words, 'CLAIM', ...this.#engine.claimWords(count)],
+      words: [...last.words, 'CLAIM', ...this.#engine.claims.words(count)],
       take: (reply, refused) => {
         if (refused) {
-          this.#engine.notClaimed();
+          this.#engine.claims.notClaimed();
           last.take(reply, refused);
           return;
         }
         const [ended, packed] = list(reply);
         last.take(ended as Reply, undefined);
         const claimed = this.#engine.board.unpacked(packed);
-        this.#engine.claimed(claimed, this.sent, claimed.length === count);
+        this.#engine.claims.brought(claimed, this.sent, claimed.length === count);
       },
     });
   }
@@ -241,7 +241,7 @@ export class Batch {
       this.instead.push([run, failed('Refused', error.message.slice(0, 200), { error })]);
     } else {
       log.warn(`${run.shown} was lost: its end was refused: ${error.message}`);
-      if (!LOST.has(error.code)) this.#engine.leaveToLease(run);
+      if (!LOST.has(error.code)) this.#engine.claims.leave(run);
       this.#engine.letGo(run, error.message);
     }
   }

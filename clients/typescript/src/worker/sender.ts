@@ -44,7 +44,7 @@ export class Sender implements Sending {
   constructor(engine: Engine) {
     this.#engine = engine;
     this.#link = engine.board.place.open(`${engine.options.name}:ends`);
-    this.#link.onLost = engine.troubled;
+    this.#link.onLost = engine.claims.troubled;
     this.#mayRegister = engine.options.register;
   }
 
@@ -88,7 +88,7 @@ export class Sender implements Sending {
    * again. The stored value, when it is another one.
    */
   async store(run: Run, name: string, data: Word, replace: boolean): Promise<Word | undefined> {
-    const found = await this.#ask(run, 'JOB.STEP', [name, data, ...this.#engine.leaseWords, ...(replace ? ['REPLACE'] : [])]);
+    const found = await this.#ask(run, 'JOB.STEP', [name, data, ...this.#engine.leases.words, ...(replace ? ['REPLACE'] : [])]);
     return found['value'] as Word | undefined;
   }
 
@@ -106,13 +106,13 @@ export class Sender implements Sending {
 
   /** Three times in the shortest lease. */
   #beatAgain(): void {
-    this.#engine.lookAtLeases();
+    this.#engine.leases.look(this.#engine.held.values());
     clearTimeout(this.#beating);
     this.#beating = setTimeout(() => {
       this.#lookBack();
       this.#engine.lookForStuck();
       this.beatSoon();
-    }, this.#engine.shortest / 3);
+    }, this.#engine.leases.shortest / 3);
   }
 
   /**
@@ -225,7 +225,7 @@ export class Sender implements Sending {
     try {
       replies = await this.#link.askAll(batch.commands.map(({ words }) => words), { patient: false });
     } catch (error) {
-      if (batch.chained) this.#engine.notClaimed();
+      if (batch.chained) this.#engine.claims.notClaimed();
       this.#ends.unshift(...ends);
       this.#reports.unshift(...reports);
       this.#asked.unshift(...asked);
@@ -299,7 +299,7 @@ export class Sender implements Sending {
   #lookBack(): void {
     const late = Date.now() - this.#beaten;
     const { log } = this.#engine.options;
-    const lease = this.#engine.shortest;
+    const lease = this.#engine.leases.shortest;
     if (late > lease && this.#engine.held.size > 0 && !this.#troubled) {
       log.warn(
         `no heartbeat for ${(late / 1000).toFixed(1)} s, longer than the lease of ${String(lease / 1000)} s, so jobs may have been lost: ` +

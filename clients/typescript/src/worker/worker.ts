@@ -134,7 +134,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   async #work({ burst = false, signals = true }: { burst?: boolean; signals?: boolean }): Promise<boolean> {
-    const engine = (this.#engine = new Engine(this.board, this.options, this.#told()));
+    const engine = (this.#engine = new Engine(this.board, this.options, this.#told(), burst));
     const { log } = this.options;
     const hurry = new Promise<void>((resolve) => {
       this.#hurry = resolve;
@@ -143,7 +143,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     if (signals) for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, heed);
     log.info(`${this.name} starts on ${String(this.board)}: ${this.options.queueWords.slice(2).join(', ') || 'every queue'}; ${String(this.options.concurrency)} at once`);
     try {
-      engine.start(burst);
+      engine.start();
       if (this.#stops > 0) engine.stop();
       await engine.wantsStop;
       const allDone = await this.#goHome(engine, hurry);
