@@ -161,7 +161,10 @@ WORKER: dict[str, list[tuple[Any, str]]] = {
     "session": [(1, "session is True or False")],
     "role": [("", "role is a text"), (5, "role is text")],
     "listen": [("no", "listen is True or False")],
-    "keep": [(0, "keep is True or False")],
+    "keep": [
+        (0, "keep is True, False, or how many completed jobs a board keeps"),
+        ("no", "such as 5000, not 'no'"),
+    ],
     "health_port": [
         ("http", "health_port is a port, or host:port"),
         (70_000, "health_port is"),

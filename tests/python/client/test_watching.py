@@ -181,13 +181,13 @@ def test_asyncio(server, jobs, work) -> None:
     asyncio.run(main())
 
 
-def test_completed_jobs_are_kept_for_an_hour_at_most_a_thousand(jobs) -> None:
+def test_completed_jobs_are_kept_for_an_hour(jobs) -> None:
     @jobs.task()
     def nothing() -> None: ...
 
     id = nothing.post()
     Worker(jobs).run(burst=True)
-    assert [jobs.settings_get(name)[name] for name in KEEPING] == [(3_600_000, "board"), (1000, "board")]
+    assert [jobs.settings_get(name)[name] for name in KEEPING] == [(3_600_000, "board"), (100_000, "default")]
     assert jobs.get(id).state == "complete" and jobs.result(id) is None
 
 
@@ -197,20 +197,34 @@ def test_whoever_has_said_how_long_decides(jobs, server) -> None:
     assert jobs.info() is None or jobs.settings_get("keep-complete")["keep-complete"].source == "default"
     jobs.settings_set({"retain-complete": "2s"})
     Worker(jobs).run(burst=True)
-    assert [jobs.settings_get(name)[name] for name in KEEPING] == [(2000, "board"), (1000, "board")]
+    assert [jobs.settings_get(name)[name] for name in KEEPING] == [(2000, "board"), (100_000, "default")]
+    Worker(jobs, keep=30).run(burst=True)
+    assert [jobs.settings_get(name)[name] for name in KEEPING] == [(2000, "board"), (30, "board")]
+    Worker(jobs, keep=40).run(burst=True)
+    assert jobs.settings_get("keep-complete")["keep-complete"] == (30, "board")
     jobs.settings_reset()
     server.client().config_set("jobboard.keep-complete", 7)
     try:
-        Worker(jobs).run(burst=True)
+        Worker(jobs, keep=30).run(burst=True)
         assert jobs.settings_get("keep-complete")["keep-complete"] == (7, "module")
     finally:
         server.client().config_set("jobboard.keep-complete", 100_000)
 
 
-def test_shards_share_the_thousand(server) -> None:
+def test_what_jobs_say_of_their_records_counts_for_thousands_of_them(jobs) -> None:
+    @jobs.task(retain="1d")
+    def part(number: int) -> int:
+        return number
+
+    ids = part.post_many([{"number": n} for n in range(1100)])
+    Worker(jobs, prefetch=100).run(burst=True)
+    assert sum(jobs.result(id) for id in ids) == sum(range(1100))
+
+
+def test_shards_share_the_number(server) -> None:
     board = ShardedBoard("board", server.client(decode_responses=False), shards=4)
     board.task("nothing")(lambda: None)
-    Worker(board).run(burst=True)
+    Worker(board, keep=1000).run(burst=True)
     assert all(one.settings_get("keep-complete")["keep-complete"] == (250, "board") for one in board.boards)
 
 

@@ -17,8 +17,8 @@ import { Backoff } from './backoff.js';
 import type { Engine } from './engine.js';
 import type { Run } from './run.js';
 
-/** How long completed jobs are kept, and how many, unless told otherwise. */
-const KEEP = { 'retain-complete': '1h', 'keep-complete': 1000 } as const;
+/** How long completed jobs are kept unless told otherwise; how many of them, the server says. */
+const KEEP_FOR = '1h';
 
 export class Claims {
   readonly #engine: Engine;
@@ -198,11 +198,12 @@ export class Claims {
 
   async #keep(): Promise<void> {
     const { board, options } = this.#engine;
-    const names = Object.keys(KEEP) as (keyof typeof KEEP)[];
+    const wanted = { 'retain-complete': KEEP_FOR, ...(typeof options.keep === 'number' ? { 'keep-complete': options.keep } : {}) };
+    const names = Object.keys(wanted) as (keyof typeof wanted)[];
     try {
       const found = await board.settingsGet(names);
       const unset = names.filter((name) => found[name]?.source === 'default');
-      if (unset.length > 0) await board.settingsSet(Object.fromEntries(unset.map((name) => [name, KEEP[name]])));
+      if (unset.length > 0) await board.settingsSet(Object.fromEntries(unset.map((name) => [name, wanted[name]])));
     } catch (error) {
       if (!BoardError.is(error, 'NOPERM')) throw error;
       options.log.debug(`how long completed jobs are kept is as it was: ${error.message}`);

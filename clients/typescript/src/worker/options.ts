@@ -44,8 +44,12 @@ export interface WorkerOptions {
   session?: boolean | undefined;
   /** Cancels and losses are heard at once, by Pub/Sub, and not at the next heartbeat only. True by default. */
   listen?: boolean | undefined;
-  /** Completed jobs are kept for an hour, at most 1,000, unless the board's settings say otherwise. True by default. */
-  keep?: boolean | undefined;
+  /**
+   * Completed jobs are kept for an hour, unless the setting `retain-complete` of the board or the server says otherwise.
+   * With a number, at most so many of them, unless `keep-complete` says otherwise; that number counts also jobs with a
+   * `retain` of their own. With false the worker sets neither. True by default.
+   */
+  keep?: boolean | number | undefined;
   /** The stacks of failed tries go into the job's history. True by default. */
   stacks?: boolean | undefined;
   /** More fields of the jobs, for `context.job`. */
@@ -90,7 +94,7 @@ export interface Settled {
   role: string;
   session: boolean;
   listen: boolean;
-  keep: boolean;
+  keep: boolean | number;
   stacks: boolean;
   fields: string[];
   log: Logger;
@@ -142,13 +146,18 @@ export function settled(options: WorkerOptions, queues: readonly string[]): Sett
     role: options.role ?? 'worker',
     session: options.session ?? false,
     listen: options.listen ?? true,
-    keep: options.keep ?? true,
+    keep: keepOf(options.keep ?? true),
     stacks: options.stacks ?? true,
     fields: [...new Set([...FIELDS, ...(options.lease === undefined ? LEASE_FIELDS : []), ...(options.fields ?? [])])],
     log: options.logger === null ? SILENT : (options.logger ?? QUIET),
     verbose: options.logger !== null && options.logger !== undefined,
   };
   return found;
+}
+
+function keepOf(keep: boolean | number): boolean | number {
+  if (typeof keep === 'boolean' || (Number.isInteger(keep) && keep >= 1)) return keep;
+  throw new RangeError(`keep is true, false, or how many completed jobs the board keeps, such as 5000, not ${String(keep)}`);
 }
 
 function atLeast(name: string, value: number, least: number): number {

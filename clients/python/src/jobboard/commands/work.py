@@ -48,7 +48,11 @@ def add(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--kill-after", type=duration, default="0s", metavar="TIME")
     parser.add_argument("--session", action="store_true", help="claims end when the connection closes")
-    parser.add_argument(
+    keep = parser.add_mutually_exclusive_group()
+    keep.add_argument(
+        "--keep", type=positive, default=True, metavar="N", help="completed jobs that the board keeps"
+    )
+    keep.add_argument(
         "--no-keep",
         dest="keep",
         action="store_false",

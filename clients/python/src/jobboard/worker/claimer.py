@@ -21,8 +21,8 @@ from .engine import Engine
 
 T = TypeVar("T")
 log = logging.getLogger("jobboard.worker")
-KEEP_FOR, KEEP_MOST = "1h", 1000
-"""How long completed jobs are kept, and how many of a board, unless told otherwise."""
+KEEP_FOR = "1h"
+"""How long completed jobs are kept unless told otherwise; how many of them, the server says."""
 SHARD_BLOCK = 250
 """How long a worker of a sharded board waits at one shard before it looks at all others again, ms."""
 
@@ -123,7 +123,7 @@ class Claimer(threading.Thread):
         return sent, self._request(Request(words, lambda reply: replies.unpacked(reply) or []))
 
     def _keep(self) -> None:
-        keep_completed(self.engine.shards, self._request)
+        keep_completed(self.engine.shards, self._request, self.engine.options.keep)
         self.kept = True
 
     def _start_anew(self, shard: Requests) -> None:
@@ -160,12 +160,15 @@ class Claimer(threading.Thread):
             engine.changed.wait_for(lambda: engine.stopping or (ends is not None and engine.ends > ends))
 
 
-def keep_completed(shards: Sequence[Requests], request: Callable[[Request[Any]], Any]) -> None:
-    """Sets what nobody has set: how long completed jobs are kept, and how many. `request` asks the server."""
-    wanted: dict[str, Any] = {
-        "retain-complete": KEEP_FOR,
-        "keep-complete": max(KEEP_MOST // len(shards), 1),
-    }
+def keep_completed(
+    shards: Sequence[Requests], request: Callable[[Request[Any]], Any], most: int | bool = True
+) -> None:
+    """Sets what nobody has set: how long completed jobs are kept, and how many when `most` is a number.
+    `request` asks the server.
+    """
+    wanted: dict[str, Any] = {"retain-complete": KEEP_FOR}
+    if most is not True:
+        wanted["keep-complete"] = max(most // len(shards), 1)
     for shard in shards:
         try:
             found = request(shard.settings_get(*wanted))

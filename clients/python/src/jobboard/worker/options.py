@@ -63,7 +63,8 @@ class Options:
     session: bool
     role: str
     listen: bool
-    keep: bool
+    keep: bool | int
+    """A number: that of the completed jobs that the board keeps, too."""
     health_port: str | None
     health_file: str | None
     tracebacks: bool
@@ -84,8 +85,9 @@ class Options:
             check_whole(getattr(self, name), name, 0)
         if self.block is not None and self.block < 1:
             raise ValueError(f"block is at least '1ms', not '{self.block}ms'")
-        for name in ("register", "session", "listen", "keep", "tracebacks"):
+        for name in ("register", "session", "listen", "tracebacks"):
             check_flag(getattr(self, name), name)
+        check_keep(self.keep)
         for name in ("name", "role"):
             check_name(getattr(self, name), name)
         if self.order is not None:
@@ -101,6 +103,13 @@ class Options:
     def queue_names(self) -> list[str]:
         """The queues that it claims from; every one when empty."""
         return [text(one) for one in self.queues]
+
+
+def check_keep(keep: bool | int) -> None:
+    if not isinstance(keep, bool) and (not isinstance(keep, int) or keep < 1):
+        raise (ValueError if isinstance(keep, int) else TypeError)(
+            f"keep is True, False, or how many completed jobs a board keeps, such as 5000, not {keep!r:.100}"
+        )
 
 
 def is_port(text: str) -> bool:

@@ -72,8 +72,9 @@ class Worker:
     was told). `register`: the worker is listed by JOB.WORKER LIST, with `role`, and can be made quiet there.
     With `session` its claims end at the moment when its connection closes, killed processes' at once.
     `listen`: cancels and losses are heard at once, by Pub/Sub, and not at the next heartbeat only.
-    `keep`: completed jobs are kept for an hour, at most 1,000 a board, unless the settings of the board or
-    the server say otherwise (`retain-complete`, `keep-complete`).
+    `keep`: completed jobs are kept for an hour, unless the setting `retain-complete` of the board or the
+    server says otherwise. With a number, at most so many of them, unless `keep-complete` says otherwise.
+    That number counts also jobs with a `retain` of their own. With False the worker sets neither.
     `health_port`, `[host:]port`, answers `/live` and `/ready` for probes; `health_file` is touched while the
     worker is ready.
     `tracebacks`: those of failed tries go into the job's history.
@@ -101,7 +102,7 @@ class Worker:
         session: bool = False,
         role: str = "worker",
         listen: bool = True,
-        keep: bool = True,
+        keep: bool | int = True,
         health_port: int | str | None = None,
         health_file: str | os.PathLike[str] | None = None,
         tracebacks: bool = True,
