@@ -1,4 +1,4 @@
-// Makes jobs of BullMQ for test_bullmq.py:  node bullmq.js <port> [begun|paused|prefix|family]
+// Makes jobs of BullMQ for test_bullmq.py:  node bullmq.js <port> [begun|paused|held|prefix|family]
 const path = require('path');
 const bullmq = require(path.join(process.env.PEERS, 'node_modules', 'bullmq'));
 const [, , port, what] = process.argv;
@@ -81,6 +81,13 @@ async function main() {
     await queue.add('send', {});
     await queue.pause();
     await queue.add('send', {});
+  } else if (what === 'held') {
+    await family();
+    const queue = open('parts');
+    await queue.add('part', { n: 6 });
+    await queue.pause();
+    await queue.setGlobalConcurrency(1);
+    await queue.setGlobalRateLimit(2, 3600000);
   } else if (what === 'family') {
     await family();
   } else if (what === 'prefix') {

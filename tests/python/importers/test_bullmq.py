@@ -13,6 +13,7 @@ import pytest
 import redis
 from expect import ids
 from harness import Board, Server
+from waiters import Waiter
 
 PEERS = Path(__file__).resolve().parents[3] / "target" / "bench"
 """`scripts/peers node` puts BullMQ there, and Node.js where there is none."""
@@ -212,8 +213,55 @@ def test_active_jobs_are_moved_when_it_is_asked_for(server: Server, source: redi
 
 def test_a_paused_queue_is_moved_as_well(server: Server, imported):
     make(server, "paused")
-    assert imported("bullmq")[0] == 0
-    assert server.board().count(queue="quiet") == 2
+    code, output = imported("bullmq", "board", "--dry-run")
+    assert code == 0 and "queue quiet: paused\n" in output
+    assert server.board().info() is None
+    code, output = imported("bullmq")
+    assert code == 0 and "set: queue quiet: paused\n" in output
+    board = server.board()
+    assert board.count(queue="quiet") == 2
+    assert board.claim("w1", queues=["quiet"]) == []
+    board.resume(queue="quiet")
+    assert imported("bullmq") == (0, f"{'state':>12}{'found':>12}{'moved':>12}{'stay':>12}\n{'none':>12}\n")
+    assert board.claim_one("w1", queues=["quiet"]), "nothing was moved, and nothing is paused anew"
+
+
+def test_what_holds_back_a_queue_is_set_on_the_board(server: Server, source: redis.Redis, imported):
+    """Its jobs come all the same, also those that are claimed for an instant; no other claim gets them."""
+    make(server, "held")
+    waiter = Waiter(server, queues=["parts"])
+    code, output = imported("bullmq")
+    assert code == 0, output
+    assert "set: queue parts: paused, concurrency 1, rate 2 in 3600000 ms\n" in output
+    board = server.board()
+    assert [board.state(id) for id in ("part-1", "part-2")] == ["complete", "failed"]
+    assert waiter.still_waits()
+    board.resume(queue="parts")
+    assert waiter.job()
+    assert board.claim("w2", queues=["parts"]) == [], "one at a time"
+    for _ in range(2):
+        [job] = board.list(state="claimed")[1]
+        board.consume("w1", job["id"])
+        board.claim("w1", queues=["parts"])
+    assert board.count(state="claimed") == 0, "two in an hour"
+
+
+def test_what_the_board_has_set_stays(server: Server, imported):
+    make(server, "held")
+    board = server.board()
+    board.set("parts", concurrency=5)
+    code, output = imported("bullmq")
+    assert code == 0, output
+    assert "not set: concurrency of queue parts, which has 5 on the board\n" in output
+    assert "set: queue parts: paused, rate 2 in 3600000 ms\n" in output
+
+
+def test_queues_that_become_one(server: Server, imported):
+    make(server, "held")
+    code, output = imported("bullmq", "board", "--queue", "all")
+    assert code == 0, output
+    assert "not set: concurrency of queue all: those of its queues differ\n" in output
+    assert "set: queue all: paused\n" in output
 
 
 def test_another_prefix(server: Server, imported):

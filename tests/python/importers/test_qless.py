@@ -158,3 +158,18 @@ def test_recurring_jobs_become_schedules(server: Server, source: redis.Redis, th
     code, output = imported("qless")
     assert code == 1
     assert "EXISTS daily" in output, "a schedule of the board is not overwritten"
+
+
+def test_a_pause_and_a_concurrency_are_set_on_the_board(
+    server: Server, source: redis.Redis, theirs: Theirs, imported
+):
+    theirs.put("mails", "a")
+    theirs.put("mails", "b")
+    theirs("pause", "mails")
+    theirs("config.set", "mails-max-concurrency", 1)
+    code, output = imported("qless")
+    assert code == 0 and "set: queue mails: paused, concurrency 1\n" in output
+    board = server.board()
+    assert board.claim("w1", queues=["mails"]) == []
+    board.resume(queue="mails")
+    assert len(board.claim("w1", queues=["mails"], count=2)) == 1

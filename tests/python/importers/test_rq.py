@@ -328,3 +328,16 @@ def test_a_pickle_that_would_become_much_larger_stays_packed(
     source.hset(job.key, "data", zlib.compress(packed))
     assert imported("rq")[0] == 0
     assert raw(server, job, "meta")[b"encoding"] == b"pickle"
+
+
+def test_a_suspension_pauses_the_queues(server: Server, source: redis.Redis, mails: Queue, imported):
+    mails.enqueue("tasks.send", "ann")
+    source.set("rq:suspended", 1)
+    code, output = imported("rq")
+    assert code == 0 and "set: queue mails: paused\n" in output
+    assert server.board().claim("w1", queues=["mails"]) == []
+    server.board().resume(queue="mails")
+    source.set("rq:suspended", 1, ex=3600)
+    mails.enqueue("tasks.send", "bob")
+    assert "set: queue mails: paused for 3" in imported("rq")[1]
+    assert 0 < server.board().queues()["mails"]["paused"]

@@ -1,6 +1,6 @@
 """Ways over from other libraries: `jobboard import rq|bullmq|qless|work-queue|taskflow|streams`.
 
-Uses `commands` and `taskflow`.
+Uses `board`, `commands` and `taskflow`.
 """
 
 from .command import add_command

@@ -6,6 +6,7 @@ import json
 from itertools import islice
 from typing import Any, NamedTuple
 
+from .holds import Hold
 from .moving import Item, Section, text
 from .postings import Posting, Recurring
 
@@ -59,6 +60,19 @@ class BullMQ:
     def count(self, section: Section) -> int:
         key = self._key(section)
         return int(self.client.llen(key) if section.state in LISTS else self.client.zcard(key))
+
+    def holds(self) -> list[Hold]:
+        found = []
+        for queue in self.queues:
+            if any(self.count(section) for section in self.sections() if section.place == queue):
+                meta = f"{self.prefix}:{queue}:meta"
+                fields = "paused", "concurrency", "max", "duration"
+                paused, concurrency, most, period = self.client.hmget(meta, *fields)
+                hold = Hold(self.to_queue or queue, None if paused is None else 0)
+                hold.concurrency = None if concurrency is None else int(concurrency)
+                hold.rate = (int(most), int(period)) if most and period else None
+                found.append(hold)
+        return found
 
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         key = self._key(section)

@@ -16,6 +16,7 @@ from ..errors import coded
 from ..escaping import escaped
 from ..progress import progress
 from .bullmq import BullMQ
+from .holds import Holds
 from .moving import Board, Busy, Mover, Report, Section, Source, text
 from .qless import Qless
 from .rq import RQ
@@ -177,6 +178,9 @@ def dry_run(source: Source, target: Any, sections: list[Section], arguments: arg
     with progress("counting", sum(map(source.count, sections))) as mover.told:
         report = mover.count(sections)
     tell(report, moving=False)
+    holds = Holds(target, arguments.board, source.holds())
+    holds.tell()
+    tell_holds(holds)
     tell_others(source, sections)
     return 0
 
@@ -189,10 +193,15 @@ def move(source: Source, target: Any, sections: list[Section], arguments: argpar
         say(f"an import that was broken off had moved {ended} jobs, which are removed now")
     if mover.again:
         say(f"the board was deleted since an import was broken off: {mover.again} jobs are moved again")
+    holds = Holds(target, arguments.board, source.holds())
+    holds.begin()
+    mover.board.lifting = holds.lifting()
     with progress("moving", sum(map(source.count, sections))) as mover.told:
         report = mover.move(sections)
+    holds.end()
     origin.forget()
     tell(report, moving=True)
+    tell_holds(holds)
     tell_others(source, sections)
     return 1 if any(report.stayed.values()) else 0
 
@@ -227,6 +236,12 @@ def tell(report: Report, moving: bool) -> None:
     more = sum(report.stayed.values()) - len(report.reasons)
     if more > 0:
         print(f"stay: {more:,} more")
+
+
+def tell_holds(holds: Holds) -> None:
+    """What keeps back the jobs of the board from now on."""
+    for line in holds.said:
+        print(escaped(line))
 
 
 def tell_others(source: Source, sections: list[Section]) -> None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import redis
 
 from ..replies import pairs
+from .holds import Command, Hold
 from .postings import WORKER, Posting, Recurring, Text
 
 BYTES = 8 << 20
@@ -75,6 +76,18 @@ local worker, slice = ARGV[4], ARGV[5]
 local other = redis.call('LINDEX', note, 0)
 if other and other ~= run then return redis.error_reply('BUSY another import of these jobs has begun') end
 local at, replies, posted = 7, {}, {}
+local function commands()
+  local found = {}
+  for command = 1, tonumber(ARGV[at]) do
+    found[command] = {}
+    for word = 1, tonumber(ARGV[at + 1]) do found[command][word] = ARGV[at + 1 + word] end
+    at = at + 1 + #found[command]
+  end
+  at = at + 1
+  return found
+end
+local lift, again = commands(), commands()
+for _, words in ipairs(lift) do redis.call(unpack(words)) end
 for item = 1, tonumber(ARGV[6]) do
   local ref, id, commands = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   at = at + 3
@@ -100,6 +113,7 @@ for item = 1, tonumber(ARGV[6]) do
   replies[item] = refused
   if refused == '' then posted[#posted + 1] = ref end
 end
+for _, words in ipairs(again) do redis.call(unpack(words)) end
 if #posted > 0 then
   redis.call('JOB.WORKER', 'REGISTER', board, worker, 'ROLE', 'import', 'META', 1, 'slice', slice)
 end
@@ -142,12 +156,18 @@ class Source(Protocol):
     def count(self, section: Section) -> int:
         """About how many jobs it has."""
 
+    def holds(self) -> list[Hold]:
+        """What keeps back the jobs that it has, by queue of the board."""
+
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         """The next jobs behind the first `left`, at most `size`; none at the end."""
 
     def remove(self, section: Section, refs: list[bytes]) -> None:
         """Removes jobs that have been moved. Again for those that are gone already: nothing happens."""
 
+
+CLAIMING = {"JOB.CLAIM", "ADOPT"}
+"""What claims a job for an instant, which a pause and a concurrency would refuse."""
 
 WAITING_LAST = {"deferred"}
 """States whose jobs wait for other jobs."""
@@ -185,13 +205,20 @@ class Board:
         self.worker = f"{WORKER}:{hashlib.sha256(self.note.encode()).hexdigest()[:16]}"
         """In whose name it is registered on the board."""
         self._post = client.register_script(POST)
+        self.lifting: tuple[list[Command], list[Command]] = ([], [])
+        """The commands before and after those of a slice in which jobs are claimed for an instant."""
 
     def post(self, section: Section, items: list[Item]) -> list[str]:
         """Posts jobs, and notes those that it has posted. Gives for each why it was refused, or nothing."""
         words: list[Any] = [self.run, section.state, section.place, self.worker, uuid.uuid4().hex, len(items)]
-        for item in items:
+        posted = [(item, item.posting.commands(self.key)) for item in items if item.posting]
+        claims = any(words[0] in CLAIMING for _, commands in posted for words in commands)
+        for around in self.lifting:
+            words.append(len(around) if claims else 0)
+            for command in around if claims else ():
+                words += [len(command), *command]
+        for item, commands in posted:
             assert item.posting
-            commands = item.posting.commands(self.key)
             words += [item.ref, item.posting.id, len(commands)]
             for command in commands:
                 words += [len(command), *command]

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ..arguments import BACKLOG_MOST
+from .holds import Hold
 from .moving import Item, Section, text
 from .postings import Posting, Recurring
 
@@ -35,6 +36,15 @@ class Qless:
     def count(self, section: Section) -> int:
         key = self._list(section)
         return int(self.client.llen(key) if section.state == "failed" else self.client.zcard(key))
+
+    def holds(self) -> list[Hold]:
+        found = []
+        paused = set(map(text, self.client.smembers(f"{self.prefix}:paused_queues")))
+        for queue in self.queues:
+            if any(self.count(section) for section in self.sections() if section.place == queue):
+                most = int(self.client.hget(f"{self.prefix}:config", f"{queue}-max-concurrency") or 0)
+                found.append(Hold(self.to_queue or queue, 0 if queue in paused else None, most or None))
+        return found
 
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         key, end = self._list(section), left + size - 1

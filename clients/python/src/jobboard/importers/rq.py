@@ -17,6 +17,7 @@ from typing import Any
 
 from ..json_values import compact, is_json
 from ..outcomes import shortened
+from .holds import Hold
 from .moving import Item, Section, text
 from .postings import LONGEST_MESSAGE, Posting
 
@@ -85,6 +86,13 @@ class RQ:
     def count(self, section: Section) -> int:
         key = self._key(section)
         return int(self.client.llen(key) if section.state in LISTS else self.client.zcard(key))
+
+    def holds(self) -> list[Hold]:
+        """`rq suspend` is for all queues."""
+        left = self.client.pttl(f"{self.prefix}:suspended")
+        if left == -2 or not any(map(self.count, self.sections())):
+            return []
+        return [Hold(queue, max(left, 0)) for queue in ([self.to_queue] if self.to_queue else self.queues)]
 
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         key, end = self._key(section), left + size - 1

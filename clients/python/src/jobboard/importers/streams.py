@@ -12,6 +12,7 @@ from typing import Any
 import redis
 
 from ..json_values import compact
+from .holds import Hold
 from .moving import Item, Section, text
 from .postings import WORKER, Posting
 
@@ -48,6 +49,9 @@ class Streams:
             if text(group["name"]) == self.group:
                 return group["pending"] if section.state == "pending" else int(group.get("lag") or 0)
         raise redis.ResponseError(f"the stream {section.place} has no group {self.group}")
+
+    def holds(self) -> list[Hold]:
+        return []
 
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         if section.state == "pending":

@@ -10,6 +10,7 @@ from taskflow.jobs.base import JobPriority
 from taskflow.utils import misc
 
 from ..taskflow import postings as theirs
+from .holds import Hold
 from .moving import Item, Section, text
 from .postings import Posting
 
@@ -29,6 +30,9 @@ class TaskFlow:
 
     def count(self, section: Section) -> int:
         return len(self._order(section))
+
+    def holds(self) -> list[Hold]:
+        return []
 
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         refs = self._order(section)[left : left + size]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .holds import Hold
 from .moving import Item, Section, text
 from .postings import Posting
 
@@ -22,6 +23,9 @@ class WorkQueue:
 
     def count(self, section: Section) -> int:
         return int(self.client.llen(self._list(section)))
+
+    def holds(self) -> list[Hold]:
+        return []
 
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         found = self.client.lrange(self._list(section), -left - size, -left - 1)[::-1]
