@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from documents import README, ROOT, blocks
+from documents import PACKAGE, README, ROOT, blocks
 
 DIST = ROOT / "target" / "dist"
 NODE = ROOT / "clients" / "typescript"
@@ -45,6 +45,7 @@ class Programs:
             [block] = [one for one in blocks(README) if one.info == info]
             (folder / name).write_text(block.text)
         (folder / "app.cjs").write_text(COMMON_JS)
+        self.first = first_job(folder, package)
 
     def run(self, url: str) -> None:
         """Each posts a job, does it, and prints its result."""
@@ -52,6 +53,30 @@ class Programs:
         frames = str(NODE / "node_modules")
         for words in (("venv/bin/python", "app.py"), ("node", "app.js"), ("node", "app.cjs")):
             assert run(self.folder, *words, JOBBOARD_URL=url, NODE_PATH=frames) == "Hello ann\n", words
+        for name, output in (("app.js", "Hello ann\n"), ("shop.js", "work, order ID or cancel ID\n")):
+            assert run(self.first, "node", name, JOBBOARD_URL=url) == output, name
+
+
+def first_job(folder: Path, package: Path) -> Path:
+    """The folder in which the lines of the first job in TypeScript were run, as the guide has them, and the
+    shop that the package brings was compiled.
+    """
+    guide = (ROOT / "docs/guides/first-job.md").read_text()
+    mine = {one.info: one.text for one in blocks(guide) if one.heading == "In TypeScript"}
+    setup = [mine["sh"], mine["json"]]
+    readme = list(blocks((PACKAGE / "README.md").read_text()))
+    assert setup == [one.text for one in readme if one.info in ("sh", "json")][:2], (
+        "the package says the same"
+    )
+    (folder / "setup.sh").write_text(mine["sh"].replace(" jobboard ", f" {package} "))
+    run(folder, "sh", "-e", "setup.sh")
+    first = folder / "mails"
+    (first / "tsconfig.json").write_text(mine["json"])
+    (first / "app.ts").write_text(mine["ts"])
+    shop = first / "node_modules" / "jobboard" / "examples" / "shop.ts"
+    (first / "shop.ts").write_text(shop.read_text())
+    run(first, "npx", "tsc")
+    return first
 
 
 def run(folder: Path, *words: object, **variables: str) -> str:
