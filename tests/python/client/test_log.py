@@ -10,7 +10,7 @@ import time
 import jobboard
 import pytest
 import sentry_sdk
-from jobboard import Abandon, Hooks, Next, NoRetry, Retry, Trash, Worker
+from jobboard import Abandon, Hooks, Lost, Next, NoRetry, Retry, Trash, Worker
 from jobboard.otel import Tracing
 from jobboard.sentry import Reporting
 from jobboard.worker.logs import JsonFormatter
@@ -184,6 +184,19 @@ def test_a_lost_job_is_told_of(jobs, work, until, caplog) -> None:
         until(lambda: began)
         jobs.release(id)
         until(lambda: any(f"slow {id} lost in" in one for one in caplog.messages))
+
+
+def test_a_handler_may_say_itself_that_its_job_is_lost(jobs, work, until, caplog) -> None:
+    @jobs.task("slow")
+    def slow() -> None:
+        raise Lost("somebody else has it")
+
+    slow.post()
+    with caplog.at_level(logging.INFO, LOGGER):
+        work(jobs)
+        until(
+            lambda: any("lost in" in one and "its handler has raised Lost" in one for one in caplog.messages)
+        )
 
 
 class Sent(Transport):

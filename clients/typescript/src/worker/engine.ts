@@ -154,7 +154,7 @@ export class Engine {
     run.ended = true;
     this.#busy -= 1;
     if (found.kind === 'nothing') {
-      if (this.holds(run)) this.letGo(run, '');
+      if (this.holds(run)) this.letGo(run, run.context.reason?.message ?? 'its handler has thrown Lost');
       else this.changes.changed();
       return;
     }

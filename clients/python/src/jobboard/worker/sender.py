@@ -70,7 +70,7 @@ class Sender(threading.Thread):
                 if isinstance(outcome, GivenUp):
                     journal.waits(run, outcome.why)
                 else:
-                    journal.lost(run, str(run.context._stop))
+                    journal.lost(run, str(run.context._stop or "its handler has raised Lost"))
             finally:
                 self.engine.let_go(run, unsent=True)
             return
