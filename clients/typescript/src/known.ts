@@ -3,6 +3,7 @@ import type { RedisClientOptions, RedisClusterOptions, RedisSentinelOptions } fr
 
 import { COMMANDS } from './generated.js';
 import { nearest } from './handlers.js';
+import { otherWord } from './other-words.js';
 import { shown } from './shown.js';
 
 type Names<T> = Readonly<Record<keyof T, true>>;
@@ -139,14 +140,15 @@ const SOCKET: Readonly<Record<Exclude<KeysOf<RedisSocketOptions>, symbol | numbe
 /** How a server is named. */
 export const HOW = "'redis://user:password@host:6379', or { socket: { host, port } }";
 
-/** Refuses what is no option of `what`; `hint` may say what to write for a name. */
-export function refuseUnknown(what: string, given: object, names: Readonly<Record<string, true>>, hint: (name: string) => string | undefined = () => undefined): void {
+/** Refuses what is no option of `what`; `hint` may say what to write for a name, behind the list or, `isWhole`, in its place. */
+export function refuseUnknown(what: string, given: object, names: Readonly<Record<string, true>>, hint: (name: string) => string | undefined = () => undefined, isWhole = false): void {
   if (typeof given !== 'object' || (given as unknown) === null) throw new TypeError(`the options of ${what} are an object, such as { ${Object.keys(names)[0] ?? ''}: … }, not ${shown(given)}`);
   const all = Object.keys(names);
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(names, name));
   if (unknown === undefined) return;
   const near = nearest(unknown, all);
   const say = hint(unknown) ?? (near === undefined ? '' : `. Did you mean '${near}'?`);
+  if (isWhole && hint(unknown) !== undefined) throw new TypeError(`${what} has no option '${unknown}': write ${say}`);
   throw new TypeError(`${what} has no option '${unknown}'; there are ${all.join(', ')}${say}`);
 }
 
@@ -171,7 +173,7 @@ export function refuseUnknownOfTask(name: string, given: object): void {
   const ofOneJob = new Set<string>(['id', 'nx', 'xx', 'replace', 'name', 'at', 'after', 'strict', 'parent', 'share']);
   const ofAll = COMMANDS['JOB.POST'].map(([key]) => key).filter((key) => !ofOneJob.has(key));
   const names = Object.fromEntries([...ofAll, 'noretry', 'result'].map((key) => [key, true as const]));
-  refuseUnknown(`the task '${name}'`, given, names, (key) => (key === 'attempts' ? ". Tries after the first are 'retries': attempts 3 are retries 2" : undefined));
+  refuseUnknown(`the task '${name}'`, given, names, otherWord, true);
 }
 
 /** Whether a name is an option of node-redis. */

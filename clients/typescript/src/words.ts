@@ -2,6 +2,7 @@
 import type { Codec } from './codecs.js';
 import { type Duration, toMs } from './durations.js';
 import { COMMANDS, type CommandName, FILTERS, type Filters, type Shape } from './generated.js';
+import { otherWord } from './other-words.js';
 import { shown } from './shown.js';
 import { toUnix } from './times.js';
 
@@ -52,6 +53,8 @@ export function optionWords(command: CommandName, options: object, codec: Codec)
 
 function unknownOption(command: string, key: string, rows: readonly Row[]): TypeError {
   const known = rows.map((row) => row[0]);
+  const other = /^JOB\.(M?POST|FLOW|SCHEDULE)/.test(command) ? otherWord(key) : undefined;
+  if (other !== undefined) return new TypeError(`${command} has no option '${key}': write ${other}`);
   const near = known.find((one) => one.toLowerCase() === key.toLowerCase().replaceAll(/[-_]/g, ''));
   return new TypeError(`${command} has no option '${key}'${near === undefined ? `; there are ${known.join(', ')}` : `: did you mean '${near}'?`}`);
 }

@@ -362,7 +362,7 @@ describe('types and what arrives', () => {
     for (const after of ['abc', 5, [5], { id: 'a' }]) await assert.rejects(board.post(1, { after } as never), /^TypeError: after is a list of ids, \{ ids, onfailure \} or \{ children: true \}, not /);
     assert.ok(await board.post(1, { after: ['a'] }));
     for (const codec of ['msgpack', 5, {}]) assert.throws(() => server.board('x', { codec } as never), /^TypeError: a codec is 'json', 'raw', or \{ encode, decode \}, not /);
-    assert.throws(() => board.task('u', { attempts: 3 } as never), /^TypeError: the task 'u' has no option 'attempts'; there are .*\. Tries after the first are 'retries': attempts 3 are retries 2$/);
+    assert.throws(() => board.task('u', { attempts: 3 } as never), /^TypeError: the task 'u' has no option 'attempts': write retries, the tries after the first: attempts 3 are 'retries: 2'$/);
   });
 
   test('a schedule keeps the options that a later call leaves out', async () => {

@@ -84,3 +84,26 @@ def test_bytes_that_are_no_json(jobs) -> None:
     id = Board("board", jobs.client, codec="raw").post(b"\xffn\x00o")
     with pytest.raises(ValueError, match="no JSON: it is no text in UTF-8; payload_bytes"):
         jobs.get(id).payload  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("countdown", r"write delay='10s'$"),
+        ("eta", r"write at=…, a datetime with a zone$"),
+        ("attempts", r"write retries, the tries after the first: attempts=3 is retries=2$"),
+        ("max_retries", r"write retries=3$"),
+        ("job_id", r"write id='…'$"),
+        ("jobId", r"write id='…'$"),
+        ("removeOnComplete", r"write retain='1h', how long the record stays once it is complete"),
+        ("time_limit", r"write timeout='5m'$"),
+    ],
+)
+def test_a_word_of_another_library_is_refused_with_ours(jobs, name, says) -> None:
+    with pytest.raises(TypeError, match=f"unknown option '{name}'; {says}"):
+        jobs.post(1, **{name: 3})
+    with pytest.raises(TypeError, match=f"unknown option '{name}'; {says}"):
+        jobs.schedule_set("s", 1, every="1h", **{name: 3})
+    with pytest.raises(TypeError, match=f"a task has no option '{name}'; {says}"):
+        jobs.task("work", **{name: 3})(lambda: None)
+    assert not jobs.info()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .durations import FOREVER, to_ms
+from .other_words import hint_of
 from .times import to_unix
 
 Name = str | bytes
@@ -167,9 +167,7 @@ def encode_options(table: Mapping[str, tuple[str, Encoder]], options: Mapping[st
     found: list[Any] = []
     for name, value in options.items():
         if name not in table:
-            near = difflib.get_close_matches(name, table, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(table)}"
-            raise TypeError(f"unknown option {name!r}; {hint}")
+            raise TypeError(f"unknown option {name!r}; {hint_of(name, table)}")
         if value is not None:
             word, encode = table[name]
             found += encode(word, value)

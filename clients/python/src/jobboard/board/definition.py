@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import sys
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ..arguments import Name, check_name, check_names
 from ..handlers import DEFAULT_QUEUE, Handler
+from ..other_words import hint_of
 from ..outcomes import Outcome
 from ..replies import text
 from ..signatures import Signature
@@ -159,6 +159,4 @@ def over(options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
 
 def check_known(options: Mapping[str, Any]) -> None:
     for unknown in options.keys() - KNOWN:
-        near = difflib.get_close_matches(unknown, KNOWN, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(KNOWN))}"
-        raise TypeError(f"a task has no option {unknown!r}; {hint}")
+        raise TypeError(f"a task has no option {unknown!r}; {hint_of(unknown, KNOWN)}")
