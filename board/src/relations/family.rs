@@ -14,8 +14,9 @@
 //! The children that ended without success are counted apart from their records, so that a parent that
 //! waits for its children ([`crate::relations::children`]) knows of them when these are removed.
 //!
-//! A parent's progress is the mean of its children by their shares. It falls only when an operator
-//! sets a progress: then the parents above show the mean as it is.
+//! A parent's progress is the mean of its children by their shares. What a child reports never lets it
+//! fall. It falls when an operator sets a progress, and when a child is added, removed or moved: then
+//! the parents above show the mean as it is.
 //!
 //! A parent's record is kept while a child has not ended. The record of an ended child, if it is
 //! retained at all, is kept until its parent ends: the children are then released in bounded
@@ -223,7 +224,7 @@ impl Board {
             Some(())
         })?;
         self.touch(parent)?;
-        self.show_mean(parent, false)
+        self.show_mean(parent, true)
     }
 
     /// Takes a job that is live, or about to be removed, from its parent: it counts nowhere.
@@ -246,7 +247,7 @@ impl Board {
         children.done = children.done.checked_sub(share * counts).ok_or(ApplyError)?;
         children.unsuccessful = children.unsuccessful.checked_sub(unsuccessful).ok_or(ApplyError)?;
         self.touch(parent)?;
-        self.show_mean(parent, false)?;
+        self.show_mean(parent, true)?;
         if live {
             self.repin(parent, now, one_child_less)?;
         }

@@ -124,24 +124,32 @@ fn a_report_of_a_parents_own_counts_until_it_has_children() {
     w.put("p");
     w.reports("p", 30);
     w.put_child("a", "p", 1);
-    assert_eq!(w.percent("p"), Some(30.0));
+    assert_eq!(w.percent("p"), Some(0.0));
     w.reports("p", 90);
-    assert_eq!(w.percent("p"), Some(30.0));
+    assert_eq!(w.percent("p"), Some(0.0));
     w.reports("a", 20);
-    assert_eq!(w.percent("p"), Some(30.0));
+    assert_eq!(w.percent("p"), Some(20.0));
     w.reports("a", 35);
     assert_eq!(w.percent("p"), Some(35.0));
     w.is_valid();
 }
 
 #[test]
-fn a_new_child_does_not_set_its_parent_back() {
-    let mut w = trio();
+fn a_new_child_counts_at_once_in_all_generations() {
+    let mut w = World::default();
+    w.put("g");
+    w.put_child("p", "g", 1);
+    w.put_child("a", "p", 1);
+    w.finishes("a");
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(100.0), Some(100.0)));
+    w.put_child("b", "p", 1);
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(50.0), Some(50.0)));
+    w.put_child("c", "p", 2);
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(25.0), Some(25.0)));
+    assert!(w.delete(b"c"));
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(50.0), Some(50.0)));
     w.finishes("b");
-    w.put_child("c", "p", 4);
-    assert_eq!(w.percent("p"), Some(75.0));
-    w.finishes("c");
-    assert_eq!(w.percent("p"), Some(87.5));
+    assert_eq!((w.percent("p"), w.percent("g")), (Some(100.0), Some(100.0)));
     w.is_valid();
 }
 
@@ -221,7 +229,7 @@ fn a_replacing_post_keeps_the_parent_or_moves_the_job() {
     w.try_child("b", "q").unwrap();
     assert_eq!((w.job("b").parent().unwrap().to_vec(), w.job("b").share()), (b"q".to_vec(), Some(3)));
     assert_eq!((w.job("p").children(), w.job("q").children()), (Some(1), Some(1)));
-    assert_eq!((w.percent("p"), w.percent("q")), (Some(30.0), Some(0.0)));
+    assert_eq!((w.percent("p"), w.percent("q")), (Some(0.0), Some(0.0)));
     w.reports("a", 50);
     assert_eq!(w.percent("p"), Some(50.0));
     w.is_valid();

@@ -151,7 +151,7 @@ impl Model {
         let counts = same.map_or(own, |tie| tie.counts);
         job.tie = Some(Tie { parent: number, share, counts, kept: false });
         self.repin(parent);
-        self.show_mean(self.at(parent), false);
+        self.show_mean(self.at(parent), true);
     }
 
     pub fn leave_parent(&mut self, id: &[u8]) {
@@ -161,7 +161,7 @@ impl Model {
             return;
         }
         if let Some(parent) = parent {
-            self.show_mean(self.at(&parent), false);
+            self.show_mean(self.at(&parent), true);
             self.repin(&parent);
             self.child_left(&parent);
         }
