@@ -116,7 +116,7 @@ function clientWay(client: AnyClient): Way {
   return {
     connect: () => client.connect(),
     destroy: () => {
-      if (client.isOpen) client.destroy();
+      if (client.isOpen || client.isReady) client.destroy();
     },
     send: (words) => client.sendCommand(words, OPTIONS),
     subscribe: (channels, heard) => client.subscribe(channels, heard),
@@ -340,7 +340,9 @@ export class Link {
       });
       try {
         await way.connect();
-        return way;
+        if (this.#way === way) return way;
+        way.destroy(); // node-redis finishes a connection that is given up while it is made, and keeps it
+        throw new ConnectionLost('it was closed while it connected');
       } catch (error) {
         this.#drop(way);
         if (isOfTheProgram(error)) throw error;

@@ -11,7 +11,7 @@ import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnkno
 import { Place } from '../src/link.js';
 import { TestServer } from '../src/testing.js';
 import { hintOf, optionsOfUrl } from '../src/urls.js';
-import { serverOf, until } from './harness.js';
+import { ask, serverOf, until } from './harness.js';
 
 const server = await serverOf();
 
@@ -741,6 +741,14 @@ describe('waiting', () => {
     await board.post(1, { id: 'a' });
     await assert.rejects(board.result('a', { signal: AbortSignal.timeout(20) }), { name: 'TimeoutError' });
   });
+});
+
+test('a connection that is closed while it is made does not stay', async () => {
+  const link = server.board().place.open('closed-early');
+  const asked = link.ask(['PING'], { patient: false });
+  link.close();
+  await assert.rejects(asked, ConnectionLost);
+  await until(async () => !String(await ask(server.url, 'CLIENT', 'LIST')).includes('name=closed-early'));
 });
 
 test('a server without the module, and none at all', async () => {
