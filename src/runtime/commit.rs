@@ -217,7 +217,7 @@ impl<'k> Commit<'k> {
             // Before anybody is served, since clients may get their reply from the key at once.
             self.open.keep();
         }
-        // Whoever waits outside the line of a board that was deleted is back in it, also without jobs.
+        // Clients that waited outside the line of a deleted board join the line again, also without jobs.
         let is_created = self.new && !self.batch.is_empty();
         if self.board().has_woken() || is_created {
             let woken = blocked_waits::woken(self.board());

@@ -41,7 +41,7 @@ pub const LIMITS_MOST: usize = 10_000;
 /// The most groups that name one limit themselves.
 pub const GROUPS_MOST: usize = 1_000;
 
-/// To count a job that starts, and to take its permits, is as much work as so many looks at a limit.
+/// A job that starts is counted, and pays its permits: that takes as long as this many looks at a limit.
 const COUNTING: usize = 32;
 
 /// A list of limits: their numbers, rising.

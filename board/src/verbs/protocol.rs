@@ -1,8 +1,8 @@
 //! The protocol of a command, once for all verbs: time does what is due to the subject of a request,
 //! then the request is decided, and its effects are applied in their order.
 //!
-//! Whoever runs commands on a board implements [`Protocol`]. A command that needs an order of its own
-//! calls [`Protocol::settle`] itself, before anything is decided.
+//! The module implements [`Protocol`] for its commits, and the tests for their world. A command that
+//! needs an order of its own calls [`Protocol::settle`] itself, before anything is decided.
 
 use crate::board::Board;
 use crate::effect::Apply;

@@ -259,7 +259,7 @@ class Scenario:
         past(self.record(id)["deadline"])
 
     def new_file(self, id: str, before: str) -> None:
-        """Whoever opens the file from now on reads another one."""
+        """Puts another file in its place: a worker that has opened the old one goes on reading that."""
         self.pipes[before] = self.pipes[id]
         self.pipes[id].path.unlink()
         self.pipes[id] = Pipe(self.pipes[id].path)

@@ -58,7 +58,7 @@ export class Listener {
     const run = this.#engine.held.get(event.token ?? 0);
     if (run === undefined) return;
     if (event.event === 'cancel') this.#engine.cancel(run);
-    else if (event.event === 'grace') this.#engine.beatSoon(); // the lease is over: whoever is quick keeps the job
+    else if (event.event === 'grace') this.#engine.beatSoon(); // the lease has ended, and a heartbeat within the grace keeps the job
     else if (event.event !== 'lost') return; // a later server's
     else if (event.reason === 'lapsed') {
       this.#lapsed(run);

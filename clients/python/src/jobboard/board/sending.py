@@ -28,7 +28,7 @@ P = ParamSpec("P")
 class Request(Generic[T]):
     """The words of one command, and what makes its reply a value.
 
-    `done` is told how it went, with the exception or None, and the value: what traces posts hangs there.
+    `done` is called when the command has ended, with its exception or None, and its value: tracing uses it.
     """
 
     __slots__ = ("words", "parse", "done")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..board import Board
 from ..errors import coded, translated
 from .common import span, time_of
 from .finding import Finding
+from .pauses import queues_paused, resume
 from .quotas import full
 
 STUCK = 60_000
@@ -42,8 +42,7 @@ def board_of(client: Any, name: str) -> Iterator[Finding]:
         return
     yield Finding("ok", about, f"{jobs(info['jobs'])}, {info['ready']} ready, {info['failed']} failed")
     if info["paused"]:
-        advice = shlex.join(["jobboard", "resume", name])
-        yield Finding("warn", about, f"it is {until(info['paused'])}", advice)
+        yield Finding("warn", about, f"it is {until(info['paused'])}", resume(name))
     yield from waiting(name, info, queues)
     for one in full(board, info, queues)[:NAMED]:
         text = f"{one.text}: posts above it are refused with LIMIT {one.setting}, or wait"
@@ -52,10 +51,10 @@ def board_of(client: Any, name: str) -> Iterator[Finding]:
 
 def waiting(name: str, info: dict[str, Any], queues: list[dict[str, Any]]) -> Iterator[Finding]:
     """Queues from which nothing can be claimed, or from which nobody claims."""
-    paused = [row for row in queues if row["paused"] and row["paused"] != info["paused"]]
+    paused = queues_paused(info, queues)
     for row in paused[:NAMED]:
-        words = ["jobboard", "resume", name, "--queue", row["queue"]]
-        yield Finding("warn", f"queue {row['queue']}", f"it is {until(row['paused'])}", shlex.join(words))
+        advice = resume(name, ("--queue", row["queue"]))
+        yield Finding("warn", f"queue {row['queue']}", f"it is {until(row['paused'])}", advice)
     if len(paused) > NAMED:
         yield Finding("warn", "queues", f"{len(paused) - NAMED} more are paused", f"jobboard queues {name}")
     for row in queues:

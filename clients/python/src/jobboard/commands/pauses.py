@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import redis
@@ -27,9 +27,8 @@ def pauses(board: AnyBoard) -> Pauses:
         return {}
     of_board = info["paused"]
     found: Pauses = {(): of_board} if of_board else {}
-    for row in board.queues():
-        if row["paused"] and row["paused"] != of_board:
-            found["--queue", row["queue"]] = row["paused"]
+    for row in queues_paused(info, board.queues()):
+        found["--queue", row["queue"]] = row["paused"]
     for row in itertools.islice(board.groups(page=LOOKS), LOOKS):
         if row["paused"]:
             found["--queue", row["queue"], "--group", row["group"]] = row["paused"]
@@ -37,6 +36,16 @@ def pauses(board: AnyBoard) -> Pauses:
         if row["paused"]:
             found["--limit", row["limit"]] = row["paused"]
     return found
+
+
+def queues_paused(info: dict[str, Any], queues: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The queues with a pause that is not that of the board."""
+    return [row for row in queues if row["paused"] and row["paused"] != info["paused"]]
+
+
+def resume(name: str, scope: Iterable[str] = ()) -> str:
+    """The command that ends a pause."""
+    return shlex.join(["jobboard", "resume", name, *scope])
 
 
 @contextlib.contextmanager
@@ -56,7 +65,7 @@ def saying_what_stays(board: AnyBoard, name: str, scope: tuple[str, ...]) -> Ite
         if not is_told and (scope[:1] != ("--queue",) or board.count(queue=scope[1])):
             say(f"{of(scope)} was not paused")
         for what in [*left][:NAMED]:
-            say(f"{of(what)} is paused: `{shlex.join(['jobboard', 'resume', name, *what])}` ends that")
+            say(f"{of(what)} is paused: `{resume(name, what)}` ends that")
         if len(left) > NAMED:
             say(f"and {len(left) - NAMED} more: `{shlex.join(['jobboard', 'queues', name])}`")
 

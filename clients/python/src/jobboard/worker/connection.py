@@ -107,7 +107,8 @@ class Connection:
 class ClusterConnection:
     """The same over a cluster's client, which finds the node of each command, and follows keys that move.
 
-    It sends commands again by itself unless it is told the node: then only those that a server has refused.
+    Without `target_nodes` redis-py sends a command again that may have been done. With it, redis-py repeats
+    only what a server has refused.
     """
 
     def __init__(self, client: redis.RedisCluster) -> None:
