@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import signal
-import threading
-from types import FrameType
 
 from ..board import Board
 from ..board.sharded import shard_keys
@@ -16,6 +14,7 @@ from ..copying.stores import SHAPES, store_of
 from ..durations import to_ms
 from ..progress import progress
 from .common import Subparsers, add_server, connect, connect_to, duration, name, positive, say
+from .ending import Ending
 
 
 def add(subparsers: Subparsers) -> None:
@@ -100,11 +99,7 @@ def run_archive(arguments: argparse.Namespace) -> int:
         say(f"there is no board {arguments.board!r}{'' if arguments.once else ' yet'}")
         if arguments.once:
             return 1
-    stop = threading.Event()
-
-    def heed(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
+    ending = Ending()
     with contextlib.ExitStack() as stack:
         archives = []
         for board, name in zip(boards, names):
@@ -112,8 +107,8 @@ def run_archive(arguments: argparse.Namespace) -> int:
             stack.callback(store.close)
             archives.append(Archive(board, store))
         for number in (signal.SIGTERM, signal.SIGINT):
-            stack.callback(signal.signal, number, signal.signal(number, heed))
-        follow(archives, every=None if arguments.once else every, stop=stop)
+            stack.callback(signal.signal, number, signal.signal(number, ending.ask))
+        follow(archives, every=None if arguments.once else every, ended=ending.wait)
     print(f"archived {sum(one.done for one in archives)} jobs")
     if any(one.missed for one in archives):
         say("the board did not know all that has gone since last time: keep records longer (retain-complete)")

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from ..durations import to_ms
 from ..errors import CannotDo
 from ..escaping import escaped
 from .common import AnyBoard, Subparsers, add_board, board_of, columns, duration, natural, span
+from .ending import Ending
 
 HEADS = ["QUEUE", "READY", "CLAIMED", "SCHEDULED", "BLOCKED", "FAILED", "IN/S", "OUT/S", "OLDEST", "DRAIN"]
 WORKERS = ["WORKER", "HOLDS", "ACTIVE"]
@@ -43,25 +43,25 @@ def run(arguments: argparse.Namespace) -> int:
     except ImportError:
         raise CannotDo("the live view needs rich: pip install 'jobboard[cli]', or say --once") from None
     console = Console()
-    with interrupted() as asked, Live(console=console, screen=True, auto_refresh=False) as live:
-        while not asked.is_set():
+    with interrupted() as ending, Live(console=console, screen=True, auto_refresh=False) as live:
+        while not ending.asked:
             live.update(drawn(read(board, arguments.jobs), arguments.board), refresh=True)
-            asked.wait(to_ms(arguments.every) / 1000)
+            ending.wait(to_ms(arguments.every) / 1000)
     raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
-def interrupted() -> Iterator[threading.Event]:
+def interrupted() -> Iterator[Ending]:
     """Whether Ctrl-C was pressed: Python drops the exception when it comes while a destructor runs."""
-    asked = threading.Event()
+    ending = Ending()
 
     def interrupt(*_: object) -> None:
-        asked.set()
+        ending.ask()
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield asked
+        yield ending
     finally:
         signal.signal(signal.SIGINT, before)
 

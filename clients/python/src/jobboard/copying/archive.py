@@ -14,7 +14,6 @@ are.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,12 +66,14 @@ class Archive:
             cursor = page.cursor
 
 
-def follow(archives: Sequence[Archive], *, every: float | None, stop: threading.Event) -> None:
-    """Looks again and again, every so many seconds, until `stop` is set; once when that is None."""
+def follow(archives: Sequence[Archive], *, every: float | None, ended: Callable[[float], bool]) -> None:
+    """Looks every so many seconds, and once when that is None. `ended` waits for so long, and tells whether
+    that was the last look.
+    """
     while True:
         for one in archives:
             one.look()
-        if every is None or stop.wait(every):
+        if every is None or ended(every):
             return
 
 
