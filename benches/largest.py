@@ -61,7 +61,7 @@ def count(counter: Counter, only: list[str]) -> list[tuple[str, str, int, int, s
         before, error = client.info("stats")["total_net_output_bytes"], None
         counter.count(server.process.pid)
         try:
-            client.execute_command(*words)
+            server.raw_client().execute_command(*words)
         except redis.ResponseError as refused:
             error = error_text(refused)
         instructions = counter.count(server.process.pid)
