@@ -110,7 +110,7 @@ typescript: ## The TypeScript package: clients/typescript/dist, its documentatio
 
 test-python: setup $(if $(findstring release,$(MODULE)),build) checked ## pytest on the three servers [SERVER=redis70|redis82|valkey91] [EVERY=1: each test on all of them] [K=expression] [PROCESSES=4]
 	@scripts/test-tools
-	JOBBOARD_MODULE='$(abspath $(MODULE))' $(if $(filter-out 0 no,$(EVERY)),JOBBOARD_PARSER=python) $(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(filter-out 0 no,$(EVERY)),--every-server) $(if $(K),-k '$(K)')
+	JOBBOARD_MODULE='$(abspath $(MODULE))' $(if $(filter-out 0 no,$(EVERY)),PYTHONPATH='$(CURDIR)/tests/without-hiredis') $(PYTEST) $(addprefix --server=,$(SERVER)) $(if $(filter-out 0 no,$(EVERY)),--every-server) $(if $(K),-k '$(K)')
 
 celery: setup build ## Celery's and kombu's own tests over jobboard://, into docs/reports/celery.md [SERVER=redis82]: most of an hour
 	@scripts/celery

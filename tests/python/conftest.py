@@ -25,22 +25,17 @@ its first configuration. A test that leaves other traces (a reload) calls `serve
 
 --server=redis70 (repeatable) restricts the kinds.
 
-hiredis reads the replies, in a tenth of the time. With JOBBOARD_PARSER=python redis-py reads them, as it does
-for most users.
+hiredis reads the replies, in a tenth of the time. With tests/without-hiredis in PYTHONPATH redis-py does,
+as for most users.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-
-if os.environ.get("JOBBOARD_PARSER") == "python":
-    sys.modules["hiredis"] = None  # type: ignore[assignment]
 
 import pytest
 from harness import EPOCH, KINDS, Board, Clock, Server
