@@ -89,9 +89,10 @@ lint: setup ## Check format, lints and types of Rust, Python and TypeScript
 
 check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
+# Pytest waits now and then, and the cargo tests use one core at a time: beside each other they take the time of one.
 test: setup ## All that a change needs: make check and pytest
-	@{ scripts/test-tools && $(COLLECT); } & tools=$$!; $(MAKE) check && wait $$tools
-	@$(MAKE) test-python
+	@{ scripts/test-tools && $(COLLECT); } & tools=$$!; $(MAKE) lint && wait $$tools
+	@scripts/beside '$(MAKE) test-rust' '$(MAKE) test-python'
 
 ci: instructions largest ## make test with every test on every server and a million random steps, fuzzing, crates, packages, the demo
 	$(MAKE) test EVERY=1 STEPS=1000000 MODULE=target/release/libjobboard.so

@@ -1,7 +1,8 @@
 """Fixtures of the suite.
 
-A test that uses one of the server fixtures runs on each kind of server when it has the marker `every_server`
-or its folder is in `ON_EVERY_SERVER`; any other runs on one kind, chosen by its name. `--every-server` runs
+A test that uses one of the server fixtures runs on each kind of server when it has the marker `every_server`,
+or its folder is in `ON_EVERY_SERVER` and it has no marker `one_server`; any other runs on one kind, chosen by
+its name. `--every-server` runs
 all of them on all kinds, as `make ci` does, and those with the marker `thorough`, which need it to run.
 Tests with the marker `long` start first, then those with servers of their own, each among quick ones.
 
@@ -61,8 +62,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def needs_every_server(test: pytest.Item) -> bool:
-    folder = test.path.relative_to(Path(__file__).parent).parts[0]
-    return folder in ON_EVERY_SERVER or test.get_closest_marker("every_server") is not None
+    for marker in test.iter_markers():  # the nearest first
+        if marker.name in ("every_server", "one_server"):
+            return marker.name == "every_server"
+    return test.path.relative_to(Path(__file__).parent).parts[0] in ON_EVERY_SERVER
 
 
 def turn(item: pytest.Item) -> int:

@@ -79,6 +79,7 @@ def test_a_snapshot_cut_at_every_byte_is_refused(server):
     assert not raw.exists("copy")
 
 
+@pytest.mark.one_server
 @pytest.mark.parametrize(
     "flip", [0xFF, *(pytest.param(one, marks=pytest.mark.thorough) for one in (0x01, 0x80, 0x10))]
 )

@@ -23,7 +23,7 @@ from lives import LONG
 from primary import Primary
 from sentinels import Watched
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.one_server]
 
 LIBRARY = """#!lua name=jobs
 redis.register_function('two', function(keys)
@@ -255,6 +255,7 @@ def ways(kind: str) -> dict:
     }
 
 
+@pytest.mark.every_server
 @pytest.mark.parametrize("way", ways(""))
 def test_replicas_that_come_under_load_miss_nothing(loaded, fresh_server, kind, way):
     how = ways(kind)[way]

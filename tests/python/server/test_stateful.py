@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.one_server]
 
 START = 3_000_000_000_000
 """Ahead of the wall clock, at which a manual clock begins after a restart: so nothing is due by then."""

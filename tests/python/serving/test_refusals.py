@@ -237,7 +237,7 @@ def test_a_configuration_that_the_server_does_not_know(refused, tmp_path) -> Non
     assert "no-such-setting 1" in refused("--config", tmp_path / "more.conf")
 
 
-@pytest.mark.parametrize("kind", ["redis70", "valkey91"])
+@pytest.mark.parametrize("kind", [pytest.param("redis70", marks=pytest.mark.thorough), "valkey91"])
 @pytest.mark.parametrize(
     "line, says",
     [
