@@ -92,9 +92,9 @@ export class Task<Input, Output = Input, Result = unknown> {
   }
 
   /** Posts many jobs, 1,000 in a command; their ids. */
-  async postMany(payloads: Iterable<Input>, options?: Omit<CallOptions<Input>, 'id' | 'unique'>): Promise<string[]> {
+  async postMany(payloads: Iterable<Input>, options?: Omit<CallOptions<Input>, 'id' | 'unique'> & { unique?: false | undefined }): Promise<string[]> {
     const all = [...payloads];
-    if (this.options.unique !== undefined) throw new TypeError(`${this.name}: jobs posted together have no keys of their own`);
+    if (this.options.unique !== undefined && options?.unique !== false) throw new TypeError(`${this.name}: jobs posted together have no keys of their own: give unique: false`);
     for (const payload of all) await validated(this.schema, payload, this.name);
     return (await this.board.rawPostMany(all, this.#words(all[0] as Input, options))) as string[];
   }
@@ -139,11 +139,18 @@ export class Task<Input, Output = Input, Result = unknown> {
 
   /** `found`: what the schema has made of the payload. */
   #words(payload: Input, options: CallOptions<Input> | undefined, found?: Output): PostOptions {
-    const { noretry: _noretry, result: _result, ...own } = this.options;
-    const { unique, ...rest } = { ...own, ...options };
-    const key = unique === undefined || unique === false ? undefined : typeof unique === 'string' ? unique : uniqueKey(this.name, payload, found, unique);
-    return { ...rest, name: this.name, ...(key === undefined ? {} : { unique: key }) };
+    const { noretry: _noretry, result: _result, unique: ofTask, ...own } = this.options;
+    const { unique = ofTask, ...given } = options ?? {};
+    const words = { ...beside(own, options ?? {}), ...given, name: this.name };
+    if (unique === undefined || unique === false) return words;
+    return { ...words, unique: typeof unique === 'string' ? unique : uniqueKey(this.name, payload, found, unique) };
   }
+}
+
+/** The options of a task without those that cannot stand beside what a call gives. */
+function beside(own: PostOptions, given: CallOptions<never>): PostOptions {
+  const dropped = [...(given.at === undefined ? [] : ['delay']), ...(given.unique === false ? ['onconflict', 'until', 'for'] : [])];
+  return Object.fromEntries(Object.entries(own).filter(([option]) => !dropped.includes(option)));
 }
 
 /**

@@ -256,6 +256,24 @@ describe('tasks', () => {
     assert.equal((await board.get(await once.post({ to: 'ann', n: 2 }, { unique: ['to'] })))?.unique, 'once:{"to":"ann"}');
   });
 
+  test('without its key a job has none of the words of a key', async () => {
+    const board = server.board();
+    const report = board.task<{ day: number }>('report', { unique: true, onconflict: 'return', until: 'start', for: '1h' });
+    const id = await report.post({ day: 1 });
+    assert.equal(await report.post({ day: 1 }), id);
+    assert.notEqual(await report.post({ day: 1 }, { unique: false }), id);
+    await assert.rejects(report.postMany([{ day: 1 }]), /have no keys of their own: give unique: false/);
+    assert.equal((await report.postMany([{ day: 1 }, { day: 1 }], { unique: false })).length, 2);
+    await assert.rejects(report.post({ day: 2 }, { unique: false, onconflict: 'return' }), /ONCONFLICT/);
+  });
+
+  test('a time takes the place of the delay of a task', async () => {
+    const board = server.board();
+    const later = board.task('later', { delay: '1h' });
+    assert.equal((await board.get(await later.post({})))?.state, 'scheduled');
+    assert.equal((await board.get(await later.post({}, { at: new Date(1) })))?.state, 'ready');
+  });
+
   test('a key is made of fields that are there', async () => {
     const board = server.board();
     const mine = board.task<{ user?: string | null; x: number }>('mine', { unique: ['user'] });
