@@ -79,7 +79,9 @@ impl From<RedisError> for Failure {
             _ if code == "NOAUTH" || code == "WRONGPASS" => Self::SignedOut,
             _ if code == "NOPERM" => Self::NotAllowed(detail),
             _ if code == "WRONGTYPE" => Self::NotFound("That key is no job board.".into()),
-            _ if detail.starts_with("unknown command") => Self::NoModule,
+            _ if detail.starts_with("unknown command") || detail.starts_with("unknown type") => {
+                Self::NoModule
+            }
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound | ErrorKind::Parse => Self::Unreachable(
                 format!("The server does not answer: {}", shown(error.to_string().as_bytes())),
             ),

@@ -175,6 +175,7 @@ def test_a_board_that_does_not_exist_is_told(server, words) -> None:
     assert "no board" not in jobboard_command(server, verb, "nosuch", *more).stderr
 
 
+@pytest.mark.every_server
 def test_the_boards_of_a_server_without_the_module(fresh_server) -> None:
     found = jobboard_command(fresh_server(module=False), "boards")
     assert found.returncode == 1 and "this server has no jobboard module" in found.stderr

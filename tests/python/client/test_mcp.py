@@ -104,6 +104,17 @@ def test_it_only_looks_unless_it_is_asked_to_act(session, jobs) -> None:
     assert jobs.get("a").state == "ready"
 
 
+@pytest.mark.every_server
+def test_a_server_without_the_module_is_named(session, fresh_server) -> None:
+    plain = fresh_server(module=False)
+
+    async def part(call: Session) -> None:
+        told = await call.client.call_tool("boards", {})
+        assert told.is_error and "this server has no jobboard module" in told.content[0].text
+
+    session(part, url=f"redis://127.0.0.1:{plain.port}")
+
+
 def test_what_is_on_a_board_is_shown(session, jobs) -> None:
     jobs.settings_set({"retain-failed": "1h"})
     jobs.post({"to": "ann"}, id="a", name="welcome", queue="mails", tags=["night"], retries=0)

@@ -64,8 +64,9 @@ def test_a_server_that_is_not_there_yet(consoles, fresh_server):
     assert console.ask("/").status == 200
 
 
+@pytest.mark.every_server
 def test_a_server_without_the_module(consoles, fresh_server):
-    server = fresh_server(kind="redis70", module=False)
+    server = fresh_server(module=False)
     console = consoles(server)
     for path in ["/", console.at("/board", b="x")]:
         answer = console.ask(path)

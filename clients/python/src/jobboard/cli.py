@@ -38,7 +38,7 @@ from .commands import (
 )
 from .commands.parsing import Parser
 from .connecting import default_url, is_sentinel, name_of_default
-from .errors import coded, explained
+from .errors import coded, explained, translated
 from .escaping import escaped
 
 PASSWORD = (
@@ -77,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(escaped(f"jobboard: {said}"), file=sys.stderr)
         return 1
     except (redis.RedisError, redis.exceptions.RedisClusterException) as error:
+        error = translated(error) if isinstance(error, redis.ResponseError) else error
         print(escaped(f"jobboard: {coded(error)}{CLUSTERED if is_moved(error) else ''}"), file=sys.stderr)
         return 1
     except ValueError as error:

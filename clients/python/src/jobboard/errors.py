@@ -221,7 +221,7 @@ LOST = frozenset({"NOJOB", "NOTCLAIMED", "NOTOWNER", "STALE", "ENDED", "CANCELLE
 """Codes that tell a worker that a job is no longer its own."""
 
 
-_UNKNOWN = re.compile(r"(?:ERR )?unknown command .?JOB\.", re.IGNORECASE)
+_UNKNOWN = re.compile(r"(?:ERR )?unknown (?:command .?JOB\.|type name .?jobboard)", re.IGNORECASE)
 
 
 def of_code(code: str, detail: str) -> BoardError:

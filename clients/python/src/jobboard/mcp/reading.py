@@ -43,6 +43,8 @@ def tool(longest: int = LONGEST) -> Callable[[Callable[..., Any]], Callable[...,
             except (redis.RedisError, redis.exceptions.RedisClusterException, ValueError) as error:
                 if isinstance(error, redis.ConnectionError):
                     explained(error)
+                if isinstance(error, redis.ResponseError):
+                    error = translated(error)
                 raise ToolError(framed({"refused": coded(error)}, SHORT)) from error
 
         signature = inspect.signature(method, eval_str=True)
