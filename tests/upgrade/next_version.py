@@ -102,13 +102,14 @@ def change() -> None:
     pause = "board/src/verbs/pause.rs"
     replace(
         pause,
-        "        4 group: Option<&'a [u8]>,\n",
-        "        4 group: Option<&'a [u8]>,\n        5 next: i64,\n",
+        "        5 limit: Option<&'a [u8]>,\n",
+        "        5 limit: Option<&'a [u8]>,\n        6 next: i64,\n",
     )
     replace(
         pause,
-        "group: halt.group }",
-        "group: halt.group, next: self.own(crate::settings::Setting::NextSetting) }",
+        "then_some(Paused { queue, until, release, group, limit })",
+        "then_some(Paused { queue, until, release, group, limit, "
+        "next: self.own(crate::settings::Setting::NextSetting) })",
     )
     replace(
         pause,

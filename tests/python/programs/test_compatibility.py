@@ -1,10 +1,14 @@
-"""docs/compatibility.md names the versions that are tested, and those that the packages ask for."""
+"""docs/compatibility.md names the versions that are tested, and those that the packages ask for; and the next
+version, to which `make test-upgrade` takes servers, can be made of these sources.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import sys
+from pathlib import Path
 
 import redis
 from documents import ROOT, table
@@ -45,3 +49,14 @@ def test_extras_are_those_of_the_package() -> None:
     told = TESTED["Celery, Django, TaskFlow"]["expected to work"]
     for name, version in re.findall(r"(Celery|Django) ([\d.]+\d)", told):
         assert f'"{name.lower()}>={version}"' in project
+
+
+def test_the_pretended_next_version_can_be_made_of_the_sources(tmp_path: Path) -> None:
+    """Without compiling it: what it changes is there, once."""
+    place = importlib.util.spec_from_file_location("next_version", ROOT / "tests/upgrade/next_version.py")
+    maker = importlib.util.module_from_spec(place)
+    place.loader.exec_module(maker)
+    maker.SOURCE = tmp_path
+    maker.copy()
+    maker.change()
+    assert f'"{maker.SETTING}"' in (tmp_path / "board/src/settings.rs").read_text()
