@@ -30,4 +30,5 @@ export { type Call, type CallOptions, type ResultOf, Task, type TaskOptions, typ
 export type { Time } from './times.js';
 export type { After, AfterAll, AfterChildren, Backoff, Chunk, Only, Rest } from './words.js';
 export type { Logger, WorkerOptions } from './worker/options.js';
-export { type FailedTry, Worker, type WorkerEvents } from './worker/worker.js';
+export type { FailedTry, WorkerEvents } from './worker/events.js';
+export { Worker } from './worker/worker.js';

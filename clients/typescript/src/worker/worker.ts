@@ -1,60 +1,22 @@
 /** The worker, as a program uses it. */
-import { EventEmitter } from 'node:events';
-
 import type { Board } from '../board/board.js';
-import type { Context } from '../context.js';
-import { nearest } from '../handlers.js';
 import { refuseUnknown } from '../known.js';
 import { mapping, type Reply } from '../replies.js';
 import { shown } from '../shown.js';
 import { Engine, type Told } from './engine.js';
+import { Emitter, type FailedTry } from './events.js';
 import { refuseUnknownOfWorker, settled, type Settled, type WorkerOptions } from './options.js';
 import type { Outcome, Run } from './run.js';
 
 /** How long the server is told of the last ends, beyond `stopWithin`, ms. */
 const LEAVE_WITHIN = 3000;
 
-/** What has become of a failed try. */
-export interface FailedTry {
-  /** `scheduled` or `ready`: it is tried again, or with `dead` it has moved to that queue. */
-  readonly state: 'scheduled' | 'ready' | 'failed' | 'cancelled' | 'trashed';
-  /** The retries left, -1 for no limit; absent when it was trashed. */
-  readonly left?: number;
-  /** When the next try may start, Unix ms. */
-  readonly due?: number;
-  /** The dead queue to which the job has moved. */
-  readonly dead?: string;
-}
-
-/** What a worker tells, as an EventEmitter. */
-export interface WorkerEvents {
-  /** A handler is called. */
-  active: [context: Context];
-  /** The server has taken the completion of a job. */
-  completed: [context: Context, result: unknown];
-  /** The server has taken the failure of a try. */
-  failed: [context: Context, error: unknown, then: FailedTry];
-  /** A job was lost: its lease ended, or somebody took it. */
-  lost: [context: Context, why: string];
-  /** There is nothing to do. */
-  drained: [];
-}
-
-type EventName = keyof WorkerEvents;
-type Listener<Name extends EventName> = (...told: WorkerEvents[Name]) => void;
-
-const EVENTS: Readonly<Record<EventName, true>> = { active: true, completed: true, failed: true, lost: true, drained: true };
-/** Events that Node itself listens to or tells. */
-const OF_NODE: ReadonlySet<unknown> = new Set(['error', 'newListener', 'removeListener']);
-/** What other packages call an event, and what to write here. */
-const ELSEWHERE: Readonly<Record<string, string>> = { stalled: "'lost'", progress: 'board.watch(id) or board.events()', closed: 'the end of await worker.run()', closing: 'the end of await worker.run()', ready: "'active' of the first job" };
-
 /**
  * Claims the jobs of a board, runs their handlers, and keeps their leases.
  *
  *     await new Worker(board, { concurrency: 4 }).run(); // until SIGTERM or SIGINT
  */
-export class Worker extends EventEmitter<WorkerEvents> {
+export class Worker extends Emitter {
   readonly options: Settled;
   #engine: Engine | undefined;
   #running: Promise<boolean> | undefined;
@@ -78,26 +40,6 @@ export class Worker extends EventEmitter<WorkerEvents> {
       );
     }
     if (this.options.session && !board.place.single) throw new Error('session needs one connection to one server, which a cluster and Sentinels do not give');
-  }
-
-  override on<Name extends EventName>(name: Name, listener: Listener<Name>): this {
-    return super.on(known(name), listener as never);
-  }
-
-  override once<Name extends EventName>(name: Name, listener: Listener<Name>): this {
-    return super.once(known(name), listener as never);
-  }
-
-  override addListener<Name extends EventName>(name: Name, listener: Listener<Name>): this {
-    return this.on(name, listener);
-  }
-
-  override prependListener<Name extends EventName>(name: Name, listener: Listener<Name>): this {
-    return super.prependListener(known(name), listener as never);
-  }
-
-  override prependOnceListener<Name extends EventName>(name: Name, listener: Listener<Name>): this {
-    return super.prependOnceListener(known(name), listener as never);
   }
 
   /** The name under which it claims. */
@@ -192,15 +134,6 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
 /** Also one that another copy of the package has made. */
 const isBoard = (given: unknown): given is Board => typeof given === 'object' && given !== null && 'handlers' in given && 'place' in given;
-
-/** Refuses an event that a worker never tells. */
-function known<Name extends EventName>(name: Name): Name {
-  if (typeof name !== 'string' || Object.hasOwn(EVENTS, name) || OF_NODE.has(name)) return name;
-  const all = Object.keys(EVENTS);
-  const instead = Object.hasOwn(ELSEWHERE, name) ? ELSEWHERE[name] : undefined;
-  const near = nearest(name, all);
-  throw new TypeError(`a Worker tells of no '${name as string}'; there are ${all.join(', ')}${instead === undefined ? (near === undefined ? '' : `. Did you mean '${near}'?`) : `. Here that is ${instead}`}`);
-}
 
 function some(runs: readonly Run[]): string {
   const shown = runs.slice(0, 5).map((run) => run.shown);
