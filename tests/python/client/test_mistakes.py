@@ -18,6 +18,7 @@ from jobboard import AsyncBoard, Board, NoBoard, NoModule, Worker
 from jobboard.cli import main
 from jobboard.worker import engine, outage, watchdog
 from redis._parsers import _HiredisParser, _RESP3Parser
+from redis.utils import HIREDIS_AVAILABLE
 
 from .test_health import probe
 
@@ -427,7 +428,7 @@ def test_another_users_job_is_refused_without_a_name(jobs) -> None:
         jobs.cancel("a", by="bob")
 
 
-@pytest.mark.parametrize("parser", [_HiredisParser, _RESP3Parser])
+@pytest.mark.parametrize("parser", [*([_HiredisParser] if HIREDIS_AVAILABLE else []), _RESP3Parser])
 def test_a_web_server_is_no_server_for_boards(parser: type) -> None:
     with create_server(("127.0.0.1", 0)) as server:
 

@@ -362,7 +362,7 @@ def runs() -> Iterator[Any]:
             yield pytest.param(client, scenario, id=name, marks=[pytest.mark.thorough] if left else [])
 
 
-@pytest.mark.parametrize(("client", "scenario"), runs())
+@pytest.mark.parametrize(("client", "scenario"), [*runs()])
 def test_workers(client: str, scenario: dict[str, Any], pool, tmp_path: Path) -> None:
     kind = CLIENTS[client]["server"]
     alone = scenario.get("alone", False)
