@@ -124,6 +124,12 @@ class Pool:
             server.close()
 
 
+@pytest.fixture
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether a test does all that it can, as in `make ci`."""
+    return request.config.getoption("--every-server")
+
+
 @pytest.fixture(autouse=True)
 def loggers() -> None:
     """As a program begins: what a test before loaded may have switched them off, or made them quieter."""

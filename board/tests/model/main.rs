@@ -38,7 +38,7 @@ use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseErr
 
 const LONGEST: usize = 400;
 /// More with `JOBBOARD_STEPS`, as in CI.
-const STEPS: u32 = 100_000;
+const STEPS: u32 = 50_000;
 
 /// How many runs there are, each in a thread of its own.
 const RUNS: u32 = 2;

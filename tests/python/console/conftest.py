@@ -27,7 +27,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from .process import Console
 
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=90_000)
 NUMBERS = itertools.count()
 REQUEST = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 
