@@ -112,7 +112,8 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Its own sandbox needs a user who is not root.
         sandbox = [] if os.getuid() else ["--no-sandbox"]
-        browser = playwright.chromium.launch(executable_path=chromium(), args=sandbox)
+        options = [*sandbox, "--in-process-gpu"]  # a process less, which takes a tenth of the time
+        browser = playwright.chromium.launch(executable_path=chromium(), args=options)
         yield browser
         browser.close()
 
