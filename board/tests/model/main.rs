@@ -43,6 +43,9 @@ const STEPS: u32 = 50_000;
 /// How many runs there are, each in a thread of its own.
 const RUNS: u32 = 2;
 
+/// How commands are drawn is one value, with all that each may have: more than the 2 MiB of a thread take.
+const STACK: usize = 16 << 20;
+
 #[test]
 fn the_board_does_what_the_model_does() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u32>().ok());
@@ -50,7 +53,8 @@ fn the_board_does_what_the_model_does() {
     let cases = number("PROPTEST_CASES").unwrap_or(steps / (LONGEST as u32 / 2) + 1);
     // Failed assertions inside a run count as failures of it, and are shrunk like any.
     std::panic::set_hook(Box::new(|_| {}));
-    let runs: Vec<_> = (0..RUNS).map(|n| std::thread::spawn(move || run(n, cases.div_ceil(RUNS)))).collect();
+    let spawn = |n| std::thread::Builder::new().stack_size(STACK).spawn(move || run(n, cases.div_ceil(RUNS)));
+    let runs: Vec<_> = (0..RUNS).map(|n| spawn(n).unwrap()).collect();
     let outcomes: Vec<_> = runs.into_iter().map(|run| run.join()).collect();
     let _ = std::panic::take_hook();
     for outcome in outcomes {

@@ -141,8 +141,8 @@ def test_kept_results_hold_the_memory(board, narrow):
     for id in ids:
         board.consume("w1", id, result="r" * 20)
     assert board.count(state="complete") == len(ids)
-    with refused_like("OOM .+"):
-        board.post("x" * 10_000)
+    # The server frees buffers of its clients meanwhile, in which a job or two find room.
+    assert len(fill(board)) < len(ids) // 10
     board.call("DELETE", "WHERE", "STATE", "complete")
     assert board.post("x" * 10_000)
 
