@@ -2,8 +2,8 @@
 
 A test that uses one of the server fixtures runs on each kind of server when it has the marker `every_server`,
 or its folder is in `ON_EVERY_SERVER` and it has no marker `one_server`; any other runs on one kind, chosen by
-its name. `--every-server` runs
-all of them on all kinds, as `make ci` does, and those with the marker `thorough`, which need it to run.
+its name. `--every-server` runs all of them on all kinds, as `make ci` does, and those with the marker
+`thorough`, which need it to run.
 Tests with the marker `long` start first, then those with servers of their own, each among quick ones.
 
 server         a shared server (system clock), empty at the start of the test

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import jobboard
 import pytest
+from daily import left_to_ci
 from documents import ROOT, table
 from jobboard import cli
 from jobboard.cli import build_parser
@@ -210,9 +211,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize(
-    "text", [*HOSTILE[:2], *(pytest.param(text, marks=pytest.mark.thorough) for text in HOSTILE[2:])]
-)
+@pytest.mark.parametrize("text", [*HOSTILE[:2], *left_to_ci(HOSTILE[2:])])
 def test_hostile_text_stays_data_in_every_field(session, jobs, text: str) -> None:
     name = text[:60]
     jobs.settings_set({"retain-failed": "1h"})

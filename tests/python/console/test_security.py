@@ -8,6 +8,7 @@ import urllib.parse
 from collections.abc import Iterator
 
 import pytest
+from daily import left_to_ci
 from harness import Board, Server
 from harness.server import ROOT
 from playwright.sync_api import Page, expect
@@ -447,9 +448,7 @@ def look(page: Page, addresses: list[str]) -> None:
         assert page.locator("form").evaluate_all("all => all.every(one => one.action.startsWith(origin))")
 
 
-@pytest.mark.parametrize(
-    "evil", [EVIL[0], *(pytest.param(evil, marks=pytest.mark.thorough) for evil in EVIL[1:])]
-)
+@pytest.mark.parametrize("evil", [EVIL[0], *left_to_ci(EVIL[1:])])
 def test_names_and_payloads_never_run(page: Page, writing: Console, store: Server, board: Board, evil: str):
     """A job all of whose texts are hostile, on a board of that name: on every page it is text."""
     hostile = store.board(f"{board.key}{evil}")

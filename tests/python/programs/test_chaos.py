@@ -9,18 +9,17 @@ import time
 
 import pytest
 from checker import Checker
+from daily import left_to_ci
 from journal import Call
 from links import Links
 from run import SITES, Run
 
-DAILY = {"listeners", "replicated"}
+DAILY = ["listeners", "replicated"]
 """The plays of each day; `make ci` has all."""
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "site", [pytest.param(site, marks=[] if site in DAILY else pytest.mark.thorough) for site in SITES]
-)
+@pytest.mark.parametrize("site", [*DAILY, *left_to_ci(site for site in SITES if site not in DAILY)])
 @pytest.mark.timeout(240)
 def test_nothing_is_lost_in_a_short_run(server_kind, site):
     run = Run(server_kind, 12 if site == "replicated" else 6, seed=7, **SITES[site][1])

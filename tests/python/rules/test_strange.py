@@ -8,6 +8,7 @@ import lives
 import pytest
 import redis
 from calls import CALLS
+from daily import left_to_ci
 from expect import check_consistent, error_text
 from harness import wait_until
 from lives import LONG
@@ -114,7 +115,7 @@ def words_with(strange: bytes) -> list:
     return found
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in range(1, PARTS))])
+@pytest.mark.parametrize("part", [0, *left_to_ci(range(1, PARTS))])
 @pytest.mark.parametrize("value", STRANGE)
 def test_any_argument_may_be_strange(clocked, value, part):
     """It works, or the error is one clean line and nothing has changed. Values begin at different places."""

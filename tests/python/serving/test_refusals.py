@@ -14,6 +14,7 @@ from pathlib import Path
 import jobboard.testing
 import pytest
 import redis
+from daily import left_to_ci
 from harness import executable, wait_until
 from harness.server import MODULE
 from jobboard.serving import CannotServe, find_module
@@ -237,7 +238,7 @@ def test_a_configuration_that_the_server_does_not_know(refused, tmp_path) -> Non
     assert "no-such-setting 1" in refused("--config", tmp_path / "more.conf")
 
 
-@pytest.mark.parametrize("kind", [pytest.param("redis70", marks=pytest.mark.thorough), "valkey91"])
+@pytest.mark.parametrize("kind", ["valkey91", *left_to_ci(["redis70"])])
 @pytest.mark.parametrize(
     "line, says",
     [
