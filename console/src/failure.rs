@@ -79,7 +79,7 @@ impl From<RedisError> for Failure {
             _ if code == "NOAUTH" || code == "WRONGPASS" => Self::SignedOut,
             _ if code == "NOPERM" => Self::NotAllowed(detail),
             _ if code == "WRONGTYPE" => Self::NotFound("That key is no job board.".into()),
-            _ if detail.starts_with("unknown command") || detail.starts_with("unknown type") => {
+            _ if detail.starts_with("unknown command") || detail.starts_with("unknown type name") => {
                 Self::NoModule
             }
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound | ErrorKind::Parse => Self::Unreachable(

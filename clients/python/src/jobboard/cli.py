@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(escaped(f"jobboard: {said}"), file=sys.stderr)
         return 1
     except (redis.RedisError, redis.exceptions.RedisClusterException) as error:
-        error = translated(error) if isinstance(error, redis.ResponseError) else error
+        error = translated(error)
         print(escaped(f"jobboard: {coded(error)}{CLUSTERED if is_moved(error) else ''}"), file=sys.stderr)
         return 1
     except ValueError as error:

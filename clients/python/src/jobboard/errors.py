@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import redis
 
@@ -314,7 +314,10 @@ def coded(error: Exception) -> str:
     return text if not code or text.startswith(code) else f"{code} {text}"
 
 
-def translated(error: redis.ResponseError, words: Sequence[Any] = ()) -> redis.ResponseError:
+Raised = TypeVar("Raised", bound=Exception)
+
+
+def translated(error: Raised, words: Sequence[Any] = ()) -> Raised | redis.ResponseError:
     """The error as one of ours, when its code is; else as it came. `words`: the command's."""
     if type(error) is not redis.ResponseError:
         return error  # redis-py knows it: OutOfMemoryError, NoPermissionError, ReadOnlyError …

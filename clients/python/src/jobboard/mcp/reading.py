@@ -43,9 +43,7 @@ def tool(longest: int = LONGEST) -> Callable[[Callable[..., Any]], Callable[...,
             except (redis.RedisError, redis.exceptions.RedisClusterException, ValueError) as error:
                 if isinstance(error, redis.ConnectionError):
                     explained(error)
-                if isinstance(error, redis.ResponseError):
-                    error = translated(error)
-                raise ToolError(framed({"refused": coded(error)}, SHORT)) from error
+                raise ToolError(framed({"refused": coded(translated(error))}, SHORT)) from error
 
         signature = inspect.signature(method, eval_str=True)
         run.__signature__ = signature.replace(return_annotation=str)  # type: ignore[attr-defined]
