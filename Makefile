@@ -89,7 +89,7 @@ lint: setup ## Check format, lints and types of Rust, Python and TypeScript
 
 check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
-# Pytest waits now and then, and the cargo tests use one core at a time: beside each other they take the time of one.
+# The cargo tests and pytest each leave cores idle at times: they run at the same time.
 test: setup ## All that a change needs: make check and pytest
 	@{ scripts/test-tools && $(COLLECT); } & tools=$$!; $(MAKE) lint && wait $$tools
 	@scripts/beside '$(MAKE) test-rust' '$(MAKE) test-python'

@@ -57,11 +57,11 @@ def count(counter: Counter, only: list[str]) -> list[tuple[str, str, int, int, s
     from largest import Words, calls_of, few, fields_of, tried
 
     def measured(server: Server, words: list) -> tuple[str | None, tuple[int, int]]:
-        client = server.client()
+        client = server.raw_client()
         before, error = client.info("stats")["total_net_output_bytes"], None
         counter.count(server.process.pid)
         try:
-            server.raw_client().execute_command(*words)
+            client.execute_command(*words)
         except redis.ResponseError as refused:
             error = error_text(refused)
         instructions = counter.count(server.process.pid)

@@ -43,7 +43,7 @@ const STEPS: u32 = 50_000;
 /// How many runs there are, each in a thread of its own.
 const RUNS: u32 = 2;
 
-/// How commands are drawn is one value, with all that each may have: more than the 2 MiB of a thread take.
+/// The strategy that draws commands is one value of all their options: it overflows a thread's usual 2 MiB.
 const STACK: usize = 16 << 20;
 
 #[test]

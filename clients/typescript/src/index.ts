@@ -29,6 +29,6 @@ export type { Signal } from './signals.js';
 export { type Call, type CallOptions, type ResultOf, Task, type TaskOptions, type Times, type Unique } from './tasks.js';
 export type { Time } from './times.js';
 export type { After, AfterAll, AfterChildren, Backoff, Chunk, Only, Rest } from './words.js';
-export type { Logger, WorkerOptions } from './worker/options.js';
 export type { FailedTry, WorkerEvents } from './worker/events.js';
+export type { Logger, WorkerOptions } from './worker/options.js';
 export { Worker } from './worker/worker.js';

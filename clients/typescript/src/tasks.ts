@@ -138,10 +138,10 @@ export class Task<Input, Output = Input, Result = unknown> {
   }
 
   /** `found`: what the schema has made of the payload. */
-  #words(payload: Input, options: CallOptions<Input> | undefined, found?: Output): PostOptions {
+  #words(payload: Input, options: CallOptions<Input> = {}, found?: Output): PostOptions {
     const { noretry: _noretry, result: _result, unique: ofTask, ...own } = this.options;
-    const { unique = ofTask, ...given } = options ?? {};
-    const words = { ...beside(own, options ?? {}), ...given, name: this.name };
+    const { unique = ofTask, ...given } = options;
+    const words = { ...beside(own, options), ...given, name: this.name };
     if (unique === undefined || unique === false) return words;
     return { ...words, unique: typeof unique === 'string' ? unique : uniqueKey(this.name, payload, found, unique) };
   }

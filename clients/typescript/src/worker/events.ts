@@ -1,4 +1,4 @@
-/** What a worker tells its program. */
+/** The events of a worker, and the EventEmitter that tells them. */
 import { EventEmitter } from 'node:events';
 
 import type { Context } from '../context.js';

@@ -1,4 +1,4 @@
-"""The end of a program that a signal asks for, while the program waits."""
+"""Ends a program at a signal, also in the middle of a wait."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import queue
 
 
 class Ending:
-    """Whether a signal has asked for the end.
+    """Notes that a signal asked the program to end, and wakes the program's wait.
 
-    A handler runs in the thread that it interrupts, perhaps in the middle of a wait. There an `Event` waits
-    for its own lock without end; a `SimpleQueue` takes what a handler puts into it.
+    Python runs the handler in the main thread, perhaps in the middle of that thread's wait. An `Event` would
+    then wait for ever for a lock that the same thread holds; a `SimpleQueue` takes what the handler puts in.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Ending:
         self._wakes.put(None)
 
     def wait(self, seconds: float) -> bool:
-        """Waits for so long, or until the end is asked for; tells whether it is."""
+        """Waits at most that long for a signal; returns whether one has asked the program to end."""
         if not self.asked:
             with contextlib.suppress(queue.Empty):
                 self._wakes.get(timeout=seconds)

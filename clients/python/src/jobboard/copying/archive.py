@@ -67,8 +67,8 @@ class Archive:
 
 
 def follow(archives: Sequence[Archive], *, every: float | None, ended: Callable[[float], bool]) -> None:
-    """Looks every so many seconds, and once when that is None. `ended` waits for so long, and tells whether
-    that was the last look.
+    """Archives what has ended: once, or again every `every` seconds. `ended` waits for these seconds, or
+    until a signal comes, and returns True when the program is to end.
     """
     while True:
         for one in archives:
