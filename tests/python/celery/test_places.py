@@ -24,7 +24,7 @@ def add(a: int, b: int) -> int:
 def application(url: str, **settings: Any) -> Any:
     app = Celery("places", broker=url, backend=url, set_as_current=False)
     app.conf.update(broker_connection_retry_on_startup=True, **settings)
-    app.task(name="add")(add)
+    app.task(name="add", shared=False)(add)
     app.finalize()
     return app
 
@@ -81,7 +81,8 @@ def test_a_worker_follows_a_failover_of_sentinels(watched: Watched):
     app = application(f"jobboard+{watched.url}/0/board?socket_timeout=1")
     done: list[int] = []
 
-    @app.task(name="note")
+    # A shared one of a test before, in the same process, would be taken in its place.
+    @app.task(name="note", shared=False)
     def note(number: int) -> int:
         done.append(number)
         return number

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from harness import Board, Server, wait_until
@@ -131,10 +133,10 @@ def test_too_many_connections_are_told_so(consoles, store: Server):
 
 
 @contextlib.contextmanager
-def live(console: Console, cookie: str) -> Iterator[http.client.HTTPResponse]:
+def live(console: Console, cookie: str, page: str = "boards") -> Iterator[http.client.HTTPResponse]:
     """A page that is told anew."""
     connection = http.client.HTTPConnection("127.0.0.1", console.port, timeout=30 * PATIENCE)
-    connection.request("GET", "/live/boards", headers={"Cookie": cookie})
+    connection.request("GET", f"/live/{page}", headers={"Cookie": cookie})
     try:
         yield connection.getresponse()
     finally:
@@ -165,6 +167,37 @@ def test_too_many_live_pages_are_told_so(consoles, store: Server, board: Board):
             return first_event(again) != "over"
 
     wait_until(has_room, 30)
+
+
+def test_the_pages_of_one_user_share_answers(reading: Console, store: Server, board: Board):
+    """Ten pages that look at the same time ask the server no more than one does."""
+
+    def asked() -> int:
+        with store.connect() as client:
+            return int(client.info("commandstats").get("cmdstat_job.info", {"calls": 0})["calls"])
+
+    def look(_: int = 0) -> None:
+        with live(reading, cookie, f"board?b={board.key}") as page:
+            while first_event(page) != "look":
+                pass
+
+    cookie = reading.ask("/").cookie
+    board.post()
+    before = asked()
+    look()
+    alone = asked() - before
+    assert alone
+    with ThreadPoolExecutor(10) as pages:
+        # An answer that took a second is shared for far longer than ten pages need to ask for it.
+        store.process.send_signal(signal.SIGSTOP)
+        try:
+            looks = [pages.submit(look) for _ in range(10)]
+            time.sleep(1)
+        finally:
+            store.process.send_signal(signal.SIGCONT)
+        for one in looks:
+            one.result()
+    assert asked() - before <= alone * 2
 
 
 # Guessing passwords

@@ -277,30 +277,6 @@ def test_many_queues_that_need_the_same_hide_nothing_else(page: Page, consoles, 
     expect(rows).to_have_count(1)
 
 
-def test_the_pages_of_one_user_share_answers(reading: Console, page: Page, store: Server, board: Board):
-    """Ten open pages ask the server no more than twice what one asks."""
-
-    def asked() -> int:
-        with store.connect() as client:
-            return int(client.info("commandstats").get("cmdstat_job.info", {"calls": 0})["calls"])
-
-    def during(seconds: int) -> int:
-        before = asked()
-        page.wait_for_timeout(seconds * 1000)
-        return asked() - before
-
-    board.post()
-    context = page.context
-    page.goto(reading.at("/board", b=board.key))
-    expect(page.locator("#pulse")).to_have_text("live")
-    alone = during(8)
-    pages = [context.new_page() for _ in range(5)]
-    for one in pages:
-        one.goto(reading.at("/board", b=board.key))
-        expect(one.locator("#pulse")).to_have_text("live")
-    assert during(8) <= alone * 2
-
-
 @pytest.mark.parametrize("right", ["+scan", ""])
 def test_without_scan_boards_are_opened_by_name(
     page: Page, consoles, store: Server, board: Board, right: str

@@ -84,7 +84,7 @@ def test_a_rehearsal_sets_the_version_everywhere_and_tags_it(repository: Path) -
     assert not run(made, "git", "status", "--porcelain"), "all is in the commit"
     would = re.findall(r"^release: would run: (.*)$", done.stdout, re.MULTILINE)
     assert would == [
-        "make ci",
+        "make test-all",
         f"make fixtures VERSION={NEXT}",
         "make check",
         "make test-dist MACHINES=all EVERY=1",
@@ -188,7 +188,7 @@ def test_documents_that_say_that_there_is_no_release_are_named(repository: Path)
     for name, words in release.NOT_YET.items():
         path = repository / name
         path.write_text(path.read_text().replace(words, "There is a release"))
-    assert next(release.Release(repository, NEXT, None).steps(dry=False)) == "make ci"
+    assert next(release.Release(repository, NEXT, None).steps(dry=False)) == "make test-all"
 
 
 def test_it_continues_where_it_was_stopped(repository: Path) -> None:
