@@ -111,7 +111,7 @@ class Release:
         return self.git("log", "-1", "--format=%s") == self.subject()
 
     def is_green(self) -> bool:
-        """Whether `make ci` has passed on this commit."""
+        """Whether `make test-all` has passed on this commit."""
         note = self.root / "target" / "green"
         return note.exists() and note.read_text().strip() == self.git("rev-parse", "HEAD")
 
@@ -127,9 +127,9 @@ class Release:
                         raise SystemExit(f"release: {text}")
                     say(f"would refuse: {text}")
                 if self.is_green():
-                    say("make ci has passed on this commit")
+                    say("make test-all has passed on this commit")
                 else:
-                    yield "make ci"
+                    yield "make test-all"
                 yield from self.prepare()
             yield "make check"
         yield from self.build(dry)
