@@ -36,7 +36,7 @@ class Place(NamedTuple):
     spelled: Callable[[str], str] = plain
 
 
-FILES = r"jobboard(?:_server)?[-_:](\d+\.\d+\.\d+)"
+FILES = r"jobboard(?:_server|-chart)?[-_:](\d+\.\d+\.\d+)"
 """In the names of packages and images that documents show."""
 
 PLACES = [
@@ -51,6 +51,7 @@ PLACES = [
     Place("clients/python/pyproject.toml", r'"jobboard-server==(.+?)"'),
     Place("clients/python/src/jobboard/__init__.py", r'^__version__ = "(.+)"'),
     Place("clients/typescript/package.json", r'^  "version": "(.+)",'),
+    Place("clients/typescript/src/generated.ts", r"^export const REFERENCE = '(.+)';", minor),
     Place("clients/typescript/package-lock.json", r'"name": "jobboard",\n +"version": "(.+)",'),
     Place("packaging/helm/jobboard/Chart.yaml", r"^version: (.+)$"),
     Place("packaging/helm/jobboard/Chart.yaml", r'^appVersion: "(.+)"'),

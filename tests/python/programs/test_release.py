@@ -91,6 +91,11 @@ def test_a_rehearsal_sets_the_version_everywhere_and_tags_it(repository: Path) -
         f"set -- target/images/jobboard-{NEXT}-*.tar; [ ! -e $1 ] || cp $* target/dist/",
     ]
     assert versions.agreed(made) == NEXT
+    files = rf"jobboard[a-z_-]*[-_:]{re.escape(NOW)}"
+    old = subprocess.run(
+        ["git", "grep", "-nE", files, "--", ":!tests"], cwd=made, capture_output=True, text=True
+    )
+    assert old.stdout == "" and old.returncode == 1, "files of the version before are named"
     for name in ("Cargo.lock", "fuzz/Cargo.lock"):
         packages = tomllib.loads((made / name).read_text())["package"]
         own = {one["name"]: one["version"] for one in packages if "source" not in one}
