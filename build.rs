@@ -83,7 +83,7 @@ fn internal(text: &str, specs: &mut String) {
         let (call, summary, complexity) = (cell().trim_matches('`'), cell(), cell());
         let (name, syntax) = call.split_once(' ').unwrap_or((call, ""));
         let summary = format!("Internal: {summary}.");
-        write(Entry { name, sub: "", summary, complexity, since: "0.1.0", syntax, internal: true }, specs);
+        write(Entry { name, sub: "", summary, complexity, since: "0.2.0", syntax, internal: true }, specs);
     }
 }
 

@@ -5,7 +5,7 @@ import type { Time } from './times.js';
 import type { After, Backoff, Chunk, Only, Rest } from './words.js';
 
 /** The version of the reference that this was made from. */
-export const REFERENCE = '0.1';
+export const REFERENCE = '0.2';
 
 /** The options of `JOB.POST`, in the words of its reference. */
 export interface PostOptions {
