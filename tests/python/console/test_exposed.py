@@ -176,7 +176,7 @@ def test_the_pages_of_one_user_share_answers(reading: Console, store: Server, bo
         with store.connect() as client:
             return int(client.info("commandstats").get("cmdstat_job.info", {"calls": 0})["calls"])
 
-    def look(_: int = 0) -> None:
+    def look() -> None:
         with live(reading, cookie, f"board?b={board.key}") as page:
             while first_event(page) != "look":
                 pass
