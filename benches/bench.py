@@ -29,7 +29,7 @@ import tables  # noqa: E402
 import targets  # noqa: E402
 import waiters  # noqa: E402
 from harness import KINDS, Server  # noqa: E402
-from report import cpu_model  # noqa: E402
+from report import commit, cpu_model  # noqa: E402
 from wire import Wire  # noqa: E402
 
 REPORT = ROOT / "docs" / "reports" / "benchmarks.md"
@@ -126,7 +126,7 @@ def head(server: Server, arguments: argparse.Namespace) -> str:
     command += " DURABLE=1" if arguments.durable else ""
     return f"""# Benchmarks
 
-Measured by `{command}` on {version} with {allocator}.
+Measured by `{command}` at {commit()}, on {version} with {allocator}.
 Machine: {cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release().split("-")[0]}.
 {cores.manner(server.process.pid)}
 """
