@@ -235,7 +235,7 @@ release: setup ## Make a release: version, changelog, tag, all artefacts in targ
 first-job: dist ## How long it takes from an empty virtual environment to the first job done, with the wheels alone
 	$(VENV)/python packaging/first_job.py
 
-fixtures: setup build ## Make the snapshots and logs of a version, which every later one has to load [VERSION=0.1.0]
+fixtures: setup build ## Make the snapshots and logs of a version, which every later one has to load [VERSION=0.2.0]
 	$(VENV)/python tests/fixtures/make.py $(or $(VERSION),$(error VERSION=that of Cargo.toml))
 
 asan: setup ## The tests with AddressSanitizer in the module, on Redis 7.0 [FILES="test_post.py ..."] [K=expression] [PROCESSES=2]

@@ -164,10 +164,6 @@ class Release:
         today = datetime.datetime.now(datetime.timezone.utc).date()
         text = self.changelog().replace(UNRELEASED, f"{UNRELEASED}\n## [{self.version}] - {today}\n", 1)
         (self.root / "CHANGELOG.md").write_text(text)
-        if f"v{FIRST}" not in self.tags():  # no command is in a version that nobody got
-            for name in ("commands.md", "build.rs"):
-                path = self.root / name
-                path.write_text(re.sub(SINCE, rf"\g<1>{self.version}", path.read_text()))
 
     def unreleased_fixtures(self) -> list[Path]:
         """Those of versions that were never released: nothing else wrote such files."""
@@ -215,10 +211,6 @@ class Release:
 
     def git(self, *words: str) -> str:
         return run(self.root, "git", *words).strip()
-
-
-FIRST = "0.1.0"
-SINCE = r'(\*\*Since\*\* |since: ")0\.1\.0'
 
 
 def number(version: str) -> tuple[int, ...]:
