@@ -28,7 +28,7 @@ def outcome(tmp_path: Path):
             "JOBBOARD_URL": "redis://127.0.0.1:1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         }
-        plugin = ["-p", "jobboard.testing.plugin", "-p", "no:cacheprovider"]
+        plugin = ["-p", "jobboard_pytest", "-p", "no:cacheprovider"]
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "--rootdir", tmp_path, *plugin, *words, tmp_path],
             cwd=tmp_path,
@@ -123,5 +123,6 @@ def test_another_server(outcome, kind: str) -> None:
     outcome(1, "--jobboard-server", path, test_it=test)
 
 
-def test_who_does_not_ask_for_it_starts_nothing(outcome) -> None:
-    outcome(1, "--jobboard-server", "/no/such/server", test_it="def test(): pass\n")
+def test_who_does_not_ask_for_it_starts_and_imports_nothing(outcome) -> None:
+    test = "import sys\n\ndef test():\n    assert not {'jobboard', 'redis'} & set(sys.modules)\n"
+    outcome(1, "--jobboard-server", "/no/such/server", test_it=test)

@@ -1,6 +1,6 @@
 """For tests of programs that use boards: a private server, its clock, and a worker that runs handlers inline.
 
-plugin.py has the fixtures of pytest.
+The fixtures of pytest are in jobboard_pytest.py, beside the package.
 
 Uses `board`, `serving` and `worker`.
 """

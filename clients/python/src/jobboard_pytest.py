@@ -4,6 +4,9 @@ jobboard         a private server with the manual clock, started once for a test
                  test. While the test runs it is that of $JOBBOARD_URL, so of Board("mails") too
 jobboard_worker  jobboard_worker(board) runs the handlers of a board inline until no job is ready;
                  `await jobboard_worker.run_async(board)` does so in an event loop
+
+pytest imports this module in every run, also where no test uses jobboard: it imports the package in its
+fixtures alone, and is a module of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from . import InlineWorker, TestServer
+    from jobboard.testing import InlineWorker, TestServer
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def _jobboard_server(request: pytest.FixtureRequest) -> Iterator[TestServer]:
-    from . import TestServer
+    from jobboard.testing import TestServer
 
     server = TestServer(server=request.config.getoption("--jobboard-server"))
     server.start()
@@ -44,6 +47,6 @@ def jobboard(_jobboard_server: TestServer, monkeypatch: pytest.MonkeyPatch) -> I
 @pytest.fixture
 def jobboard_worker(jobboard: TestServer) -> InlineWorker:
     """Runs the handlers of a board in the thread of the test."""
-    from . import InlineWorker
+    from jobboard.testing import InlineWorker
 
     return InlineWorker(jobboard)
