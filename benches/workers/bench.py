@@ -24,9 +24,10 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.append(str(ROOT / "tests" / "python"))
+sys.path += [str(ROOT / "tests" / "python"), str(ROOT / "benches")]
 
 from harness import KINDS, Server  # noqa: E402
+from report import commit, cpu_model  # noqa: E402
 
 REPORT = ROOT / "docs" / "reports" / "workers.md"
 PLACE = ROOT / "target" / "bench" / "workers"
@@ -196,13 +197,6 @@ def kept() -> str:
     return text[begin : end + len(KEPT[1])] + "\n" if 0 <= begin < end else "\n".join([*KEPT, ""])
 
 
-def model() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measures what workers add to jobs that do nothing.")
     parser.add_argument("--server", choices=KINDS, default="redis82")
@@ -235,9 +229,10 @@ def main() -> None:
     command = f"make bench-workers SERVER={arguments.server} JOBS={arguments.jobs}"
     head = f"""# Workers
 
-What a worker adds to a job that does nothing, measured by `{command}` on Redis {name}: medians
-of {arguments.rounds} rounds. Each library's own client has posted the jobs; one worker of it does them.
-Machine: {model()}, {os.cpu_count()} cores, Python {platform.python_version()}.
+What a worker adds to a job that does nothing, measured by `{command}`
+at {commit()}, on Redis {name}: medians of {arguments.rounds} rounds. Each library's own
+client has posted the jobs; one worker of it does them.
+Machine: {cpu_model()}, {os.cpu_count()} cores, Python {platform.python_version()}.
 """
     if not arguments.only:
         REPORT.write_text(report(found, head))

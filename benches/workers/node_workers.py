@@ -24,6 +24,7 @@ from typing import IO
 
 from bench import REPORT, ROOT, Found, await_count, cpu_of_server, cpu_of_tree
 from harness import KINDS, Server
+from report import commit
 
 HERE = Path(__file__).resolve().parent / "node"
 MARKS = ("<!-- node -->", "<!-- /node -->")
@@ -185,8 +186,8 @@ def main() -> None:
     section = f"""{MARKS[0]}
 ## In Node, beside BullMQ
 
-Jobs with a payload of a kilobyte and a small result, by `{command}` on Redis {name}: medians of \
-{arguments.rounds} rounds. {version()}.
+Jobs with a payload of a kilobyte and a small result, by `{command}` at {commit()}, on Redis {name}: \
+medians of {arguments.rounds} rounds. {version()}.
 
 {table(costs, picks, recoveries)}
 {MARKS[1]}
