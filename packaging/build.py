@@ -83,6 +83,9 @@ def stage_texts(version: str) -> None:
     for name in pages.brought():
         (STAGE / name).parent.mkdir(parents=True, exist_ok=True)
         write(name, pages.page(name))
+    for name in pages.programs():
+        (STAGE / name).parent.mkdir(parents=True, exist_ok=True)
+        write(name, (ROOT / name).read_text())
     write("jobboard.conf", snippets.settings(redis_conf))
     write("roles.conf", snippets.roles(redis_conf))
     write("redis.conf", snippets.beside_module(redis_conf))
@@ -126,6 +129,7 @@ def tarball(version: str, machine: Machine) -> None:
     paths += [ROOT / "examples" / each for each in EXAMPLES]
     paths += (ROOT / "packaging" / "services").iterdir()
     members = {path.name: path for path in paths} | {each: STAGE / each for each in pages.brought()}
+    members |= {each: STAGE / each for each in pages.programs()}
     pack(DIST / f"{name}.tar.gz", {f"{name}/{place}": path for place, path in members.items()})
 
 

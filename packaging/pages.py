@@ -1,4 +1,4 @@
-"""The pages that the packages bring: those for operators, how to install, the console, what is guaranteed.
+"""The documents that the packages bring: all of them, with the programs of the examples in Python.
 
 They lie in the folders of the repository, so that alert rules, redis.conf and the pages themselves find each
 other. A link to what no package brings becomes its text, and so does a picture.
@@ -16,8 +16,8 @@ LINK = re.compile(r"!?\[([^\[\]]+)\]\((?!https?:)([^()#\s]*)(#[^()\s]*)?\)")
 
 def names() -> list[str]:
     """The pages, by their places in the repository."""
-    operate = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "operate").glob("*.md"))
-    return [*operate, "docs/guarantees.md", "docs/guides/console.md", "docs/guides/install.md"]
+    found = ["README.md", "SECURITY.md", "clients/python/README.md", "clients/typescript/README.md"]
+    return found + [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def brought() -> list[str]:
@@ -25,9 +25,15 @@ def brought() -> list[str]:
     return [*names(), "commands.md", "CHANGELOG.md"]
 
 
+def programs() -> list[str]:
+    """The examples in Python. The exporter is a program of the packages: jobboard-exporter."""
+    found = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "examples").glob("*.py"))]
+    return [name for name in found if not name.endswith("/exporter.py")]
+
+
 def page(name: str) -> str:
     """The text of a page, as a package brings it. None links to the changes: Debian's package packs them."""
-    return _with(name, {*names(), "commands.md"})
+    return _with(name, {*names(), "commands.md", *programs()})
 
 
 def alone(name: str) -> str:

