@@ -100,7 +100,7 @@ def stage_texts(version: str) -> None:
     shown = run(sys.executable, ROOT / "examples" / "exporter.py", "--help")
     about = "numbers of job boards for Prometheus"
     write_packed("jobboard-exporter.1.gz", manual.program("jobboard-exporter", about, shown, version))
-    changes = f"jobboard ({version}) unstable; urgency=medium\n\n  * See CHANGELOG.md.gz.\n\n"
+    changes = f"jobboard ({version}-1) unstable; urgency=medium\n\n  * See CHANGELOG.md.gz.\n\n"
     changes += f" -- {MAINTAINER}  {run('git', 'log', '-1', '--format=%cD').strip()}\n"
     write_packed("changelog.gz", changes)
     write_packed("CHANGELOG.md.gz", (STAGE / "CHANGELOG.md").read_text())
@@ -128,6 +128,8 @@ def tarball(version: str, machine: Machine) -> None:
     paths += [ROOT / "LICENSE"]
     paths += [ROOT / "examples" / each for each in EXAMPLES]
     paths += (ROOT / "packaging" / "services").iterdir()
+    if not (STAGE / CONSOLE).exists():
+        paths = [path for path in paths if "console" not in path.name]
     members = {path.name: path for path in paths} | {each: STAGE / each for each in pages.brought()}
     members |= {each: STAGE / each for each in pages.programs()}
     pack(DIST / f"{name}.tar.gz", {f"{name}/{place}": path for place, path in members.items()})

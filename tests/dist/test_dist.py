@@ -44,22 +44,18 @@ FILES = {
     "usr/share/doc/jobboard/copyright",
     "usr/share/doc/jobboard/changelog.Debian.gz",
     "usr/share/doc/jobboard/CHANGELOG.md.gz",
-    "usr/share/doc/jobboard/commands.md",
-    "usr/share/doc/jobboard/docs/guarantees.md",
-    "usr/share/doc/jobboard/docs/guides/console.md",
-    "usr/share/doc/jobboard/docs/guides/install.md",
-    *(
-        f"usr/share/doc/jobboard/docs/operate/{path.name}"
-        for path in (ROOT / "docs" / "operate").glob("*.md")
-    ),
     "usr/share/doc/jobboard/examples/alerts.yml",
     "usr/share/doc/jobboard/examples/grafana-dashboard.json",
     "usr/share/doc/jobboard/examples/keda-worker.yaml",
     "usr/share/doc/jobboard/examples/redis.conf",
     "usr/share/doc/jobboard/examples/roles.conf",
 }
-FILES |= {f"usr/share/doc/jobboard/docs/operate/{path.name}" for path in (ROOT / "docs/operate").glob("*.md")}
-
+DOCUMENTS = {"README.md", "SECURITY.md", "commands.md"} | {
+    f"clients/{name}/README.md" for name in ("python", "typescript")
+}
+DOCUMENTS |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+EXAMPLES = {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.py")} - {"examples/exporter.py"}
+FILES |= {f"usr/share/doc/jobboard/{name}" for name in DOCUMENTS | EXAMPLES}
 
 MACHINE = platform.machine()
 TARBALL = f"jobboard-{VERSION}-linux-{MACHINE}.tar.gz"

@@ -114,6 +114,13 @@ def test_the_console_needs_no_c_library(programs: Callable[[str], Path], name: s
     assert "(NEEDED)" not in shown and "INTERP" not in shown
 
 
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_is_the_consoles_comes_with_it(programs: Callable[[str], Path], name: str) -> None:
+    there = (programs(name) / "jobboard-console").exists()
+    for part in ("jobboard-console.service", "console.env", "jobboard-console.1.gz"):
+        assert (programs(name) / part).exists() == there
+
+
 def musl(name: str) -> tuple[Path, list[str]]:
     """musl's C library for this machine, and what runs a program that uses it."""
     processor = name.rpartition("-")[2]
