@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,33 +50,86 @@ def shell(script: str, port: int, **names: object) -> str:
     return done.stdout
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """The name of a socket has 107 bytes at most, and pytest's folders have long names."""
+    with tempfile.TemporaryDirectory(prefix="jobboard-") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.every_server
-def test_the_drill_of_backup_and_restore(fresh_server, kind: str, tmp_path: Path) -> None:
+def test_the_drill_of_backup_and_restore(fresh_server, kind: str, short_folder: Path) -> None:
+    """Where the server runs on, which asks for a password: the restore leaves it alone."""
     server: Server = fresh_server(appendonly=True)
     board = server.board("mails")
     board.mpost([f"payload {n}" for n in range(500)])
     board.claim("w1", count=100)
     board.call("SCHEDULE SET", "nightly", "x", "CRON", "0 3 * * *")
     digest = board.digest()
-    shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=tmp_path)
-    board.post("after the copy")
-    server.stop()
+    server.client().config_set("requirepass", "a-password")
+    backup, folder = short_folder / "copy", short_folder / "restored"
+    backup.mkdir(), folder.mkdir()
+    shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=backup, REDISCLI_AUTH="a-password")
+    production = server.client(password="a-password")
+    production.config_set("appendonly", "no")
+    before = production.info("commandstats")
 
-    folder = tmp_path / "restored"
-    folder.mkdir()
-    port = free_port()
-    names = {"DIR": folder, "BACKUP": tmp_path, "PORT": port, "MODULE": MODULE, "program": executable(kind)}
-    client = redis.Redis(port=port, protocol=3, decode_responses=True)
+    names = {"DIR": folder, "BACKUP": backup, "MODULE": MODULE, "program": executable(kind)}
+    socket = folder / "restore.sock"
+    client = redis.Redis(unix_socket_path=str(socket), protocol=3, decode_responses=True)
     try:
-        printed = shell(drill("sh restore"), port, **names)
-        assert "500" in printed.splitlines() and "has changed" not in printed
+        printed = shell(drill("sh restore"), server.port, REDISCLI_AUTH="a-password", **names)
+        lines = printed.splitlines()
+        assert "500" in lines and "has changed" not in printed and "AUTH failed" not in printed
+        assert lines[-1] == "aof_last_bgrewrite_status:ok"
         restored = Board(client, "mails")
         assert restored.digest() == digest
         assert restored.count(state="claimed") == 100
         assert client.config_get("appendonly") == {"appendonly": "yes"}
+        assert client.info("server")["tcp_port"] == 0
+        [look] = re.findall(r"`(jobboard list mails --url [^`]+)`", PAGES["backup"])
+        words = look.replace('"', "").replace("$DIR", str(folder)).split()
+        assert "claimed" in run([sys.executable, "-m", *words])
     finally:
         client.shutdown(nosave=True)
         client.close()
+    assert production.config_get("appendonly") == {"appendonly": "no"}
+    asked = {"cmdstat_info", "cmdstat_config|get"}
+    assert set(production.info("commandstats")) - set(before) <= asked, "the restore has asked it too"
+    production.config_set("requirepass", "")
+
+
+@pytest.mark.every_server
+@pytest.mark.parametrize("what", ["rewrite", "snapshot"])
+def test_the_drill_waits_for_what_is_written_meanwhile(fresh_server, tmp_path: Path, what: str) -> None:
+    """The server refuses a snapshot beside it, or would hand out an older one."""
+    server: Server = fresh_server(appendonly=True)
+    client = server.client()
+    server.board("mails").post("x")
+    client.save()
+    client.config_set("rdb-key-save-delay", 2_000_000)  # two seconds
+    client.bgrewriteaof() if what == "rewrite" else client.bgsave()
+    server.board("mails").post("y")
+    client.config_set("rdb-key-save-delay", 0)
+    busy = {"rewrite": "aof_rewrite_in_progress", "snapshot": "rdb_bgsave_in_progress"}[what]
+    wait_until(lambda: client.info("persistence")[busy], 30, what="it is under way")
+    server.board("other").post("z")
+    printed = shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=tmp_path)
+    assert f"{busy}:1" in printed and "NO NEW SNAPSHOT" not in printed
+    assert b"other" in (tmp_path / "dump.rdb").read_bytes()
+
+
+def test_the_drill_copies_no_old_snapshot_when_none_can_be_written(fresh_server, tmp_path: Path) -> None:
+    server: Server = fresh_server(kind="redis70")
+    client = server.client()
+    server.board("mails").post("x")
+    client.save()
+    client.config_set("dbfilename", "dump.rdb")
+    (server.folder / "dump.rdb").unlink()
+    (server.folder / "dump.rdb").mkdir()
+    printed = shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=tmp_path)
+    assert "NO NEW SNAPSHOT" in printed and not (tmp_path / "dump.rdb").exists()
+    server.spoil()
 
 
 # The append-only file of README.md
