@@ -9,9 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from harness import MODULE, Server
+from documents import ROOT, blocks
+from harness import MODULE, Server, wait_until
 
-ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs/guides/install.md").read_text()
 PRERM = ROOT / "packaging" / "debian" / "prerm"
 
 
@@ -46,24 +47,60 @@ def rewrite(server: Server) -> None:
     assert state["aof_last_bgrewrite_status"] == "ok"
 
 
+def steps(server: Server, *infos: str) -> str:
+    """Runs these blocks of "Removing it", with redis-cli at the server's port; what they print."""
+    found = {block.info: block.text for block in blocks(PAGE)}
+    script = f'redis-cli() {{ command redis-cli -p {server.port} "$@"; }}\n'
+    script += "\n".join(found[f"sh remove {info}"] for info in infos)
+    for name in ("redis.conf", "users.acl"):
+        script = script.replace(f"/etc/redis/{name}", str(server.folder / name))
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], check=True, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout
+
+
+USERS = """\
+user default on nopass ~* &* +@all
+user worker on >a-password ~jobs:* -@all +ping +job.claim +job.worker|register (~other +job.get -job.list)
+user reader on >a-password (+job.get %R~jobs:*)
+user bob on >a-password ~bob:* +@all -job.apply
+"""
+
+
 @pytest.mark.parametrize("appendonly", [False, True], ids=["rdb", "aof"])
-def test_the_module_is_taken_out_of_a_server(fresh_server, appendonly: bool) -> None:
-    server = fresh_server(appendonly=appendonly)
-    for key in ("a", "b"):
-        server.board(key).post("x")
+@pytest.mark.parametrize("where", ["redis.conf", "users.acl"])
+def test_the_module_is_taken_out_of_a_server(fresh_server, appendonly: bool, where: str) -> None:
+    """As the page says: from every database, behind a snapshot under way, and from the rules of users."""
+    server = fresh_server(appendonly=appendonly, config=["jobboard.lease 4321"])
+    for key, database in [("a", 0), ("b 'c", 0), (" d", 3)]:
+        client = server.client(db=database)
+        client.execute_command("JOB.POST", key, "x")
+        client.set("other", "stays")
+    steps(server, "boards")
+    wait_until(lambda: server.info("jobboard")["jobboard_boards"] == 0, 30, what="they are gone")
     client = server.client()
-    client.set("other", "stays")
-    boards = list(client.scan_iter(_type="jobboard1"))
-    assert sorted(boards) == ["a", "b"]
-    client.unlink(*boards)
-    if appendonly:
-        rewrite(server)
-    client.save()
+    client.config_set("rdb-key-save-delay", 500_000)
+    client.bgsave()
+    client.config_set("rdb-key-save-delay", 0)
+    assert "aof_last_bgrewrite_status:ok" in steps(server, "files")
+    of_category = "user ann on >a-password ~ann:* +@jobs (-@jobs ~b)\n" if "jobs" in client.acl_cat() else ""
     server.stop()
-    server.module = False
-    server.start()
-    assert server.client().get("other") == "stays"
+    text = server.config_file.read_text()
+    if where == "redis.conf":
+        server.config_file.write_text(text + USERS + of_category)
+    else:
+        (server.folder / where).write_text(USERS + of_category)
+        server.config_file.write_text(text + f"aclfile {server.folder / where}\n")
+    server.start(rewrite_config=False)
+    server.stop()
+    steps(server, "lines")
+    server.start(rewrite_config=False)
+    for database in (0, 3):
+        assert server.client(db=database).keys() == ["other"]
     assert "jobboard" not in [module["name"] for module in server.client().module_list()]
+    rules = "\n".join(server.client().acl_list())
+    assert "job" not in rules.replace("~jobs:", "") and "~jobs:*" in rules and "~bob:*" in rules
 
 
 def test_a_copy_of_the_snapshot_brings_the_boards_back(fresh_server, tmp_path: Path) -> None:
