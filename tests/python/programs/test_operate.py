@@ -180,6 +180,50 @@ def test_a_server_that_was_restarted_first_starts_empty_and_is_put_right(fresh_s
     assert server.board("mails").digest() == digest
 
 
+# The pair of pair.md
+
+
+def of_pair(info: str, server: Server, other: Server) -> str:
+    """The block, with the places and ports of the tests; what calls systemd only says so."""
+    [block] = [block for block in blocks(PAGES["pair"]) if block.info == f"sh {info}"]
+    names = {"/etc/redis/redis.conf": str(server.config_file), " 6379": f" {other.port}"}
+    return "systemctl() { echo systemctl $*; }\n" + replaced(block.text, names)
+
+
+def linked(server: Server) -> bool:
+    return server.info("replication").get("master_link_status") == "up"
+
+
+@pytest.mark.every_server
+def test_a_pair_is_switched_and_survives_the_loss_of_its_primary(fresh_server) -> None:
+    first: Server = fresh_server(appendonly=True)
+    second: Server = fresh_server(appendonly=True, replicaof=first)
+    first.board("mails").mpost([f"payload {n}" for n in range(100)])
+    second.wait_synced(first)
+    wait_until(lambda: first.info("replication")["slave0"]["state"] == "online", 30, what="it is online")
+    printed = shell(of_pair("switch", first, second), first.port, REPLICA="127.0.0.1")
+    assert printed.splitlines()[-1] == "slave" and second.info("replication")["role"] == "master"
+    for server in (first, second):
+        server.client().config_rewrite()
+    wait_until(lambda: linked(first), 60, what="the old primary follows")
+
+    second.kill()
+    assert "systemctl mask --now" in shell(of_pair("fence", second, first), second.port)
+    first.client().config_set("min-replicas-to-write", 1)
+    printed = shell(of_pair("promote", first, second), first.port)
+    assert printed.splitlines()[-1] == "master" and "replicaof" not in first.config_file.read_text()
+    first.board("mails").post("after the loss")
+
+    before, _, after = of_pair("back", second, first).partition("until ")
+    printed = shell(before, second.port, PRIMARY="127.0.0.1")
+    assert printed.splitlines() == ["systemctl unmask redis-server", "systemctl start redis-server"]
+    second.start(rewrite_config=False)
+    assert "master_link_status:up" in shell("until " + after, second.port)
+    assert second.info("replication")["role"] == "slave"
+    assert second.board("mails").count() == 101
+    assert second.board("mails").digest() == first.board("mails").digest()
+
+
 # TLS
 
 

@@ -25,18 +25,24 @@ PLACES = {
 }
 
 
-def set_up(folder: Path, *infos: str) -> None:
-    """Runs these blocks of the page, with the files of the packages and of the server in this folder."""
+def set_up(folder: Path, *infos: str, behind: str = "") -> str:
+    """Runs these blocks of the page, with the files of the packages and of the server in this folder, and
+    what is to follow in the same shell; what they print.
+    """
     (folder / "roles.conf").write_text(snippets.roles(REDIS_CONF))
     (folder / "jobboard.conf").write_text(snippets.settings(REDIS_CONF))
     found = {block.info: block.text for block in blocks(PAGE)}
-    for info in infos:
-        script = found[f"sh {info}"]
-        for place, here in PLACES.items():
-            script = script.replace(place, str(folder / here))
-        subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script], check=True, env={**os.environ, "LC_ALL": "C"}
-        )
+    script = "\n".join([*(found[f"sh {info}"] for info in infos), behind])
+    for place, here in PLACES.items():
+        script = script.replace(place, str(folder / here))
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        check=True,
+        env={**os.environ, "LC_ALL": "C"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return done.stdout
 
 
 @pytest.fixture
@@ -67,7 +73,7 @@ def test_the_users_of_the_page_survive_config_rewrite(installed: Server) -> None
     set_up(installed.folder, "users")
     file = installed.folder / "users.acl"
     assert file.stat().st_mode & 0o077 == 0, "others can read the passwords"
-    passwords = {line.split()[1]: line.split()[3].lstrip(">") for line in file.read_text().splitlines()}
+    passwords = passwords_of(installed)
     assert list(passwords) == ["default", "producer", "worker", "operator", "approver", "observer"]
     assert len(set(passwords.values())) == len(passwords)
     for _ in range(2):
@@ -82,6 +88,68 @@ def test_the_users_of_the_page_survive_config_rewrite(installed: Server) -> None
         admin.config_rewrite()
         admin.acl_save()
         installed.stop()
+
+
+def test_the_users_of_the_page_are_made_again_behind_config_rewrite(installed: Server) -> None:
+    """Turning the append-only file on writes a line for the default user, with which no ACL file is read."""
+    installed.start(rewrite_config=False)
+    installed.client().config_rewrite()
+    installed.stop()
+    assert "\nuser default on" in installed.config_file.read_text()
+    mask = set_up(installed.folder, "load", behind="umask")
+    assert set_up(installed.folder, "users", "users", behind="umask") == mask
+    first = (installed.folder / "users.acl").read_text()
+    set_up(installed.folder, "users")
+    assert (installed.folder / "users.acl").read_text() == first, "it has other passwords now"
+    text = installed.config_file.read_text()
+    text = text.replace(f"loadmodule {MODULE}\ninclude", "include", 1)
+    installed.config_file.write_text(text)
+    assert text.count("\naclfile ") == 1 and "\nuser " not in text
+    passwords = passwords_of(installed)
+    installed.start(wait=False, rewrite_config=False)
+    wait_until(lambda: answers(installed, **own("default", passwords)), 60, what="the server answers")
+
+
+def test_the_masterauth_of_the_page_lets_a_pair_change_places(fresh_server) -> None:
+    """The primary needs it as well: it becomes the replica of its replica."""
+    servers = [fresh_server(module=False, config=["repl-diskless-sync-delay 0"]) for _ in range(2)]
+    for server in servers:
+        server.stop()
+    first, second = servers
+    set_up(first.folder, "load", "users", "masterauth", "masterauth")
+    (second.folder / "users.acl").write_text((first.folder / "users.acl").read_text())
+    set_up(
+        second.folder,
+        "load",
+        "users",
+        "masterauth",
+        behind=f"echo 'replicaof 127.0.0.1 {first.port}' >> /etc/redis/redis.conf",
+    )
+    login = own("default", passwords_of(first))
+    for server in servers:
+        assert server.config_file.read_text().count("\nmasterauth ") == 1
+        server.start(wait=False, rewrite_config=False)
+        wait_until(lambda server=server: answers(server, **login), 60, what="the server answers")
+    admins = [server.client(**login) for server in servers]
+    linked = lambda one: one.info("replication").get("master_link_status") == "up"  # noqa: E731
+    wait_until(lambda: linked(admins[1]), 60, what="the replica follows")
+    wait_until(lambda: failover(admins[0], second.port), 60, what="the replica has caught up")
+    wait_until(lambda: admins[1].info("replication")["role"] == "master", 60, what="it is the primary")
+    wait_until(lambda: linked(admins[0]), 60, what="the old primary follows")
+
+
+def failover(client: redis.Redis, port: int) -> bool:
+    """OK means that it has begun; the replica has to be online before."""
+    try:
+        return bool(client.execute_command("FAILOVER", "TO", "127.0.0.1", port))
+    except redis.ResponseError as error:
+        assert "FAILOVER target replica is not online" in str(error)
+        return False
+
+
+def passwords_of(server: Server) -> dict[str, str]:
+    lines = (server.folder / "users.acl").read_text().splitlines()
+    return {line.split()[1]: line.split()[3].lstrip(">") for line in lines}
 
 
 def own(user: str, passwords: dict[str, str]) -> dict[str, str]:
