@@ -234,14 +234,45 @@ def test_what_the_server_tells_of_itself() -> None:
     }
     found = [(one.level, one.about) for one in doctor.module({**info, "jobboard_replies_before_sync": 1})]
     assert found == [("warn", "module"), ("bad", "boards"), ("bad", "clock"), ("warn", "persistence")]
-    old = [*doctor.server({"redis_version": "6.2.1", "redis_mode": "standalone", "role": "slave"})]
-    assert [(one.level, one.about) for one in old] == [("bad", "server"), ("bad", "role")]
+    old = [*doctor.server({"redis_version": "6.2.1", "redis_mode": "standalone"})]
+    assert [(one.level, one.about) for one in old] == [("bad", "server")]
     failing = [
         *doctor.persistence(
             {"rdb_last_bgsave_status": "err", "aof_last_write_status": "err", "aof_enabled": 1}
         )
     ]
     assert [one.level for one in failing] == ["bad", "bad"]
+
+
+def test_a_replica_is_fit_when_one_is_meant(ask, fresh_server) -> None:
+    """By cron on each server of a pair, and after an upgrade: it takes no writes, and that is right."""
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    primary.board().post("x")
+    replica.wait_synced(primary)
+    url = f"redis://127.0.0.1:{replica.port}"
+    status, found = ask("board", url=url)
+    assert status == 1 and "READONLY" in found["bad   writes"]
+    assert "a replica: it refuses posts" in found["bad   role"] and "say --replica" in found["bad   role"]
+    status, found = ask("board", "--replica", url=url)
+    assert status == 0, found
+    assert found["ok    role"] == f"a replica of 127.0.0.1 {primary.port}, with a link to it"
+    assert found["ok    writes"] == "the server refuses posts, as a replica does"
+    assert found["ok    board board"] == "1 job, 1 ready, 0 failed"
+    primary.kill()
+    info = lambda: replica.info("replication")  # noqa: E731
+    wait_until(lambda: info()["master_link_status"] == "down", 30, what="the link is lost")
+    status, found = ask("--replica", url=url)
+    assert status == 1 and "without a link to it" in found["bad   role"]
+    assert "ServerReplicaParted" in found["bad   role"] and "ok    writes" in found
+    replica.client().execute_command("REPLICAOF", "NO", "ONE")
+    status, found = ask("--replica", url=url)
+    assert status == 1 and "a primary, where a replica should be" in found["bad   role"]
+
+
+def test_a_replica_that_still_copies() -> None:
+    info = {"role": "slave", "master_link_status": "down", "master_sync_in_progress": 1}
+    assert [one.level for one in doctor.role(info, is_replica=True)] == ["warn"]
 
 
 def test_a_server_that_refuses_writes(ask, configured, jobs, server) -> None:

@@ -62,14 +62,21 @@ def add(subparsers: Subparsers) -> None:
     )
     parser.add_argument("board", type=name, nargs="?", help="name of a board to look at, too")
     add_server(parser)
+    parser.add_argument(
+        "--replica",
+        action="store_true",
+        help="the server should be a replica: that it takes no writes is right",
+    )
     parser.add_argument("--json", action="store_true")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.replica and arguments.cluster:
+        raise ValueError("--replica looks at one server: name the replica, without --cluster")
     client: Any = connect(arguments)
     found = []
-    for finding in examine(client, arguments.board):
+    for finding in examine(client, arguments.board, is_replica=arguments.replica):
         found.append(finding)
         if not arguments.json:
             advice = f"\n      → {finding.advice}" if finding.advice else ""
@@ -79,7 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     return int(any(one.level == "bad" for one in found))
 
 
-def examine(client: Any, board: str | None) -> Iterator[Finding]:
+def examine(client: Any, board: str | None, *, is_replica: bool = False) -> Iterator[Finding]:
+    """`is_replica`: what the server should be."""
     if isinstance(client, redis.RedisCluster):
         yield from nodes(client)
     else:
@@ -88,7 +96,7 @@ def examine(client: Any, board: str | None) -> Iterator[Finding]:
         if any(one.level == "bad" for one in found):
             return
         if info:
-            yield from of_server(client, info)
+            yield from of_server(client, info, is_replica=is_replica)
     may: list[str] | None = None
     try:
         yield rights(client, board)
@@ -97,7 +105,7 @@ def examine(client: Any, board: str | None) -> Iterator[Finding]:
     except redis.ResponseError as error:
         yield Finding("skip", "rights", f"could not be asked: {coded(error)}", "ask as an administrator")
     if not isinstance(client, redis.RedisCluster):
-        yield from writes(client, board or UNNAMED, may)
+        yield from writes(client, board or UNNAMED, may, is_replica=is_replica)
     if board is not None:
         yield from board_of(client, board)
 
@@ -114,8 +122,12 @@ def asked(client: Any, **target: Any) -> tuple[dict[str, Any], list[Finding]]:
         return {}, [Finding("bad", "server", str(explained_of(error, client)))]
 
 
-def of_server(client: Any, info: dict[str, Any], *, of_cluster: bool = False) -> Iterator[Finding]:
-    for check in (server, module, persistence, memory, clock, timer):
+def of_server(
+    client: Any, info: dict[str, Any], *, of_cluster: bool = False, is_replica: bool = False
+) -> Iterator[Finding]:
+    yield from server(info)
+    yield from role(info, is_replica=is_replica)
+    for check in (module, persistence, memory, clock, timer):
         yield from check(info)
     if info.get("cluster_enabled") and info.get("role") != "slave":
         yield from cluster(client)
@@ -142,7 +154,9 @@ def nodes(client: Any) -> Iterator[Finding]:
         is_first = is_first and node.server_type != "primary"
 
 
-def writes(client: Any, key: str, allowed: list[str] | None) -> Iterator[Finding]:
+def writes(
+    client: Any, key: str, allowed: list[str] | None, *, is_replica: bool = False
+) -> Iterator[Finding]:
     """What the server answers to a write that changes nothing."""
     found = probe(client, key, allowed)
     if found is None:
@@ -154,6 +168,8 @@ def writes(client: Any, key: str, allowed: list[str] | None) -> Iterator[Finding
         return
     if said is None:
         yield Finding("ok", "writes", f"the server takes {what}")
+    elif is_replica and said.startswith("READONLY"):
+        yield Finding("ok", "writes", f"the server refuses {what}, as a replica does")
     else:
         yield Finding("bad", "writes", f"the server refuses {what}: {said}", advice_for(said))
 
@@ -210,10 +226,27 @@ def server(info: dict[str, Any]) -> Iterator[Finding]:
     advice = "" if fit else "the module needs Redis 7.0 or newer, or Valkey"
     mode = info.get("server_mode") or info.get("redis_mode", "of an unknown mode")  # Valkey's word, Redis's
     yield Finding("ok" if fit else "bad", "server", f"{name} {version}, {mode}", advice)
-    if info.get("role") == "slave":
-        yield Finding(
-            "bad", "role", "a replica: it refuses posts and claims", "name the primary, or its Sentinels"
-        )
+
+
+def role(info: dict[str, Any], *, is_replica: bool) -> Iterator[Finding]:
+    """Whether the server is what it should be; of a replica, whether it follows its primary."""
+    if info.get("role") != "slave":
+        if is_replica:
+            advice = "it was promoted, or its replicaof is missing: docs/operate/pair.md"
+            yield Finding("bad", "role", "a primary, where a replica should be", advice)
+        return
+    if not is_replica:
+        advice = "name the primary, or its Sentinels; to look at the replica itself say --replica"
+        yield Finding("bad", "role", "a replica: it refuses posts and claims", advice)
+        return
+    primary = f"a replica of {info.get('master_host')} {info.get('master_port')}"
+    if info.get("master_link_status") == "up":
+        yield Finding("ok", "role", f"{primary}, with a link to it")
+    elif info.get("master_sync_in_progress"):
+        yield Finding("warn", "role", f"{primary}, whose data it still copies")
+    else:
+        advice = "docs/operate/watching.md, ServerReplicaParted: its log has the reason"
+        yield Finding("bad", "role", f"{primary}, without a link to it", advice)
 
 
 def module(info: dict[str, Any]) -> Iterator[Finding]:
