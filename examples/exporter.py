@@ -1,12 +1,12 @@
 """Serves the numbers of boards to Prometheus: an HTTP server, one scrape is one JOB.METRICS.
 
-    python examples/exporter.py --redis redis://prometheus:password@127.0.0.1:6379 --listen 9199 jobs mails
+    python examples/exporter.py --redis redis://metrics:password@127.0.0.1:6379 --listen 9199 jobs mails
 
 Without boards it serves all that it finds, with one SCAN of the keys of type jobboard1 for each scrape; on
 a server with many other keys, name them. `grafana-dashboard.json` beside this file reads what comes out.
 
 The address is redis-py's: `rediss://…?ssl_ca_certs=/etc/ssl/jobs-ca.pem` is TLS. Its user needs +job.metrics,
-+scan, and to read the boards (%R~…).
++scan, and to read the boards (%R~…), as the role `metrics` of redis.conf.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ Its settings with their defaults.
 The reference: every command, option, reply, error and setting.
 .TP
 .I /usr/share/doc/jobboard/examples/roles.conf
-Users for producers, workers, operators and observers.
+Users for producers, workers, operators, approvers, observers and metrics.
 .TP
 .I /usr/share/doc/jobboard/examples/redis.conf
 A complete configuration.

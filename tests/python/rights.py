@@ -69,7 +69,7 @@ TABLE = {
     "tags": Row("", "r", "Oo"),
     "info": Row("", "r", "Oo"),
     "stats": Row("", "r", "Oo"),
-    "metrics": Row("", "r", "Oo"),
+    "metrics": Row("", "r", "mOo"),
     "settings|get": Row("", "r", "Oo"),
     "settings|set": Row("lease 30000", "w", "o", adds=True),
     "settings|reset": Row("", "rw", "o"),
@@ -88,7 +88,7 @@ TABLE = {
     "worker|resume": Row("w1", "rw", "o"),
 }
 
-ROLES = {"producer": "p", "worker": "w", "operator": "o", "approver": "a", "observer": "O"}
+ROLES = {"producer": "p", "worker": "w", "operator": "o", "approver": "a", "observer": "O", "metrics": "m"}
 """By which letter the table names each role."""
 
 FORMS = [

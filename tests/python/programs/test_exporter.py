@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 from harness.server import ROOT, free_port
 
-USER = "user prometheus on >a-password resetkeys %R~* -@all +job.metrics +scan +type"
+[ROLE] = re.findall(r"^# (user metrics on .+)$", (ROOT / "redis.conf").read_text(), re.MULTILINE)
+USER = ROLE.replace("choose-a-password", "a-password").replace("jobs:*", "*")
 
 
 @contextlib.contextmanager
@@ -53,9 +55,9 @@ def test_a_user_with_a_password(fresh_server) -> None:
     server.connect = lambda **options: connect(**{"password": "another", **options})
     server.wait_ready()
     server.board("jobs").post("x")
-    with exporter(f"redis://prometheus:a-password@127.0.0.1:{server.port}") as address:
+    with exporter(f"redis://metrics:a-password@127.0.0.1:{server.port}") as address:
         assert status(address) == 200
-    with exporter(f"redis://prometheus:wrong@127.0.0.1:{server.port}") as address:
+    with exporter(f"redis://metrics:wrong@127.0.0.1:{server.port}") as address:
         assert status(address) == 503
 
 

@@ -74,7 +74,7 @@ def test_the_users_of_the_page_survive_config_rewrite(installed: Server) -> None
     file = installed.folder / "users.acl"
     assert file.stat().st_mode & 0o077 == 0, "others can read the passwords"
     passwords = passwords_of(installed)
-    assert list(passwords) == ["default", "producer", "worker", "operator", "approver", "observer"]
+    assert list(passwords) == ["default", "producer", "worker", "operator", "approver", "observer", "metrics"]
     assert len(set(passwords.values())) == len(passwords)
     for _ in range(2):
         installed.start(wait=False, rewrite_config=False)

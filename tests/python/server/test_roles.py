@@ -71,7 +71,9 @@ def test_a_role_ends_at_its_boards(with_roles, role):
 
 
 @pytest.mark.parametrize(
-    "words", [["GET", "jobs:mail"], ["FLUSHALL"], ["CONFIG", "GET", "*"], ["KEYS", "*"]], ids=str
+    "words",
+    [["GET", "jobs:mail"], ["FLUSHALL"], ["CONFIG", "GET", "*"], ["KEYS", "*"], ["SELECT", "3"]],
+    ids=str,
 )
 @pytest.mark.parametrize("role", ROLES)
 def test_no_role_may_do_what_is_not_of_boards(with_roles, role, words):
@@ -86,6 +88,7 @@ HEARD = {
     "operator": WORKERS + EVENTS,
     "approver": EVENTS,
     "observer": WORKERS + EVENTS,
+    "metrics": [],
 }
 """Channels that a role may subscribe to."""
 UNHEARD = ["job.events:other", "job.events:jobs", "job.worker:other:w1", "job.worker:jobs:w1", "job.", "mail"]
