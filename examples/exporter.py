@@ -7,14 +7,20 @@ a server with many other keys, name them. `grafana-dashboard.json` beside this f
 
 The address is redis-py's: `rediss://…?ssl_ca_certs=/etc/ssl/jobs-ca.pem` is TLS. Its user needs +job.metrics,
 +scan, and to read the boards (%R~…), as the role `metrics` of redis.conf.
+
+On loopback it answers this machine alone: what a proxy passes on gets 403, unless there is a token. A proxy
+that writes `Host: 127.0.0.1` and no header of its own cannot be told from this machine. With another --bind,
+whoever reaches the port reads the numbers: give it a token.
 """
 
 from __future__ import annotations
 
 import argparse
 import hmac
+import ipaddress
 import os
 from collections.abc import Sequence
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 try:
@@ -40,10 +46,33 @@ def found(client: redis.Redis) -> list[bytes]:
     return sorted(names)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether it is this machine's own name for itself."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_forwarded(version: str, headers: Message) -> bool:
+    """Whether a proxy has passed the request on, as far as it says so: the console goes by the same signs."""
+    signs = ("forwarded", "via", "x-real-ip")
+    if version == "HTTP/1.0" or any(
+        name.lower() in signs or name.lower().startswith("x-forwarded-") for name in headers
+    ):
+        return True
+    host = headers.get("Host", "localhost")
+    with_port = host.count(":") == 1 or "]:" in host
+    return not is_loopback(host.rpartition(":")[0] if with_port else host)
+
+
 def handler(
-    client: redis.Redis, boards: Sequence[str | bytes], token: str | None
+    client: redis.Redis, boards: Sequence[str | bytes], token: str | None, *, is_local: bool
 ) -> type[BaseHTTPRequestHandler]:
-    """Answers GET /metrics to those who know the token; 503 while the server cannot be asked."""
+    """Answers GET /metrics to those who know the token; 503 while the server cannot be asked.
+
+    `is_local`: without a token it is for this machine alone, and not for those whom a proxy passes on.
+    """
     wanted = None if token is None else f"Bearer {token}".encode()
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,6 +82,8 @@ def handler(
             sent = self.headers.get("Authorization", "").encode("latin-1", "replace")
             if wanted is not None and not hmac.compare_digest(sent, wanted):
                 return self.send_error(401)
+            if wanted is None and is_local and is_forwarded(self.request_version, self.headers):
+                return self.send_error(403, explain="Others can reach /metrics: it needs --metrics-token.")
             try:
                 text = client.execute_command("JOB.METRICS", *(boards or found(client)))
             except redis.RedisError as error:
@@ -73,7 +104,8 @@ def serve(
     client: redis.Redis, boards: Sequence[str | bytes], host: str, port: int, token: str | None = None
 ) -> ThreadingHTTPServer:
     """A server that listens there; port 0 takes a free one."""
-    return ThreadingHTTPServer((host, port), handler(client, boards, token))
+    asked = handler(client, boards, token, is_local=is_loopback(host))
+    return ThreadingHTTPServer((host, port), asked)
 
 
 def main() -> None:
@@ -92,7 +124,8 @@ def main() -> None:
         "--metrics-token",
         default=token,
         metavar="TOKEN",
-        help="what a scraper has to send as its bearer token; also in $JOBBOARD_METRICS_TOKEN",
+        help="what a scraper has to send as its bearer token; also in $JOBBOARD_METRICS_TOKEN. Without one, "
+        "what a proxy passes on to loopback gets 403",
     )
     parser.add_argument("board", nargs="*", help="boards; without any, all that are found")
     args = parser.parse_args()

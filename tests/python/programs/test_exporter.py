@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -37,8 +38,10 @@ def exporter(url: str, *words: str, **environment: str) -> Iterator[str]:
         process.stdout.close()
 
 
-def status(address: str, token: str | None = None) -> int:
+def status(address: str, token: str | None = None, header: str | None = None) -> int:
     request = urllib.request.Request(address)
+    if header is not None:
+        request.add_header(*header.split(": "))
     if token is not None:
         request.add_header("Authorization", f"Bearer {token}")
     try:
@@ -68,6 +71,39 @@ def test_a_token_keeps_others_out(server) -> None:
         assert [status(address), status(address, "wrong"), status(address, "a token")] == [401, 401, 200]
     with exporter(url, "--metrics-token", "other", JOBBOARD_METRICS_TOKEN="a token") as address:
         assert status(address, "other") == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Forwarded: for=10.0.0.9", "Via: 1.1 proxy", "X-Real-IP: 10.0.0.9", "X-Forwarded-For: 10.0.0.9"]
+    + ["Host: jobs.example.com", "Host: 10.0.0.1:9199"],
+)
+def test_a_proxy_passes_nobody_on_without_a_token(server, header: str) -> None:
+    """As the console does: who started it on loopback meant this machine alone."""
+    server.board("jobs").post("x")
+    url = f"redis://127.0.0.1:{server.port}"
+    with exporter(url) as address:
+        assert status(address) == 200 and status(address, header=header) == 403
+    with exporter(url, "--metrics-token", "a token") as address:
+        assert [status(address, "a token", header), status(address, header=header)] == [200, 401]
+
+
+def test_loopback_is_told_by_its_names(server) -> None:
+    server.board("jobs").post("x")
+    with exporter(f"redis://127.0.0.1:{server.port}") as address:
+        names = ["localhost", "LOCALHOST:80", "127.0.0.1", "127.1.2.3:9199", "[::1]:9199", "::1"]
+        assert {status(address, header=f"Host: {name}") for name in names} == {200}
+        port = int(address.split(":")[2].split("/")[0])
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            assert b" 403 " in connection.recv(100)
+
+
+def test_whoever_binds_it_for_others_needs_no_proxys_rule(server) -> None:
+    """They have opened it themselves, as before."""
+    server.board("jobs").post("x")
+    with exporter(f"redis://127.0.0.1:{server.port}", "--bind", "0.0.0.0") as address:
+        assert status(address.replace("0.0.0.0", "127.0.0.1"), header="Host: jobs.example.com") == 200
 
 
 def test_tls(fresh_server, tmp_path: Path) -> None:
