@@ -420,6 +420,12 @@ def test_each_alert_has_its_section() -> None:
     assert sections == [alert for alerts in GROUPS.values() for alert in alerts]
 
 
+def test_each_field_of_info_is_explained(server) -> None:
+    rows = table(PAGES["watching"], "What INFO jobboard says")
+    told = [field for row in rows for field in re.findall(r"`(jobboard_\w+)`", row["field"])]
+    assert sorted(told) == sorted(server.info("jobboard"))
+
+
 # Clusters
 
 
