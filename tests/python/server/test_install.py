@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -162,6 +163,21 @@ def answers(server: Server, **arguments: str) -> bool:
             return bool(client.ping())
     except redis.ConnectionError:
         return False
+
+
+@pytest.mark.parametrize("unit", ["redis-server", "redis-server@"])
+def test_debians_units_allow_what_the_page_says(unit: str) -> None:
+    file = Path(f"/usr/lib/systemd/system/{unit}.service")
+    if not file.exists():
+        pytest.skip("there is no unit of Debian's here")
+    said = dict[str, list[str]]()
+    for name, paths in re.findall(r"^(\w+(?:Paths|Directories))=(.+)$", file.read_text(), re.MULTILINE):
+        said.setdefault(name, []).extend(paths.removeprefix("-").split())
+    assert said["NoExecPaths"] == ["/"] and set(said["ExecPaths"]) >= {"/usr/lib", "/lib"}
+    writable = {*said["ReadWritePaths"], *said.get("ReadWriteDirectories", [])}
+    assert {"/var/lib/redis", "/var/log/redis", "/etc/redis"} < writable
+    assert not [path for path in writable if path.count("/") < 2]
+    assert "`failed to map segment from shared object`" in PAGE
 
 
 @pytest.mark.parametrize("line", ["loadmodule {module}", "user bob on nopass"], ids=["module", "user"])
