@@ -74,7 +74,7 @@ def test_the_drill_of_backup_and_restore(fresh_server, kind: str, short_folder: 
     production.config_set("appendonly", "no")
     before = production.info("commandstats")
 
-    names = {"DIR": folder, "BACKUP": backup, "MODULE": MODULE, "program": executable(kind)}
+    names = {"TARGET": folder, "BACKUP": backup, "MODULE": MODULE, "program": executable(kind)}
     socket = folder / "restore.sock"
     client = redis.Redis(unix_socket_path=str(socket), protocol=3, decode_responses=True)
     try:
@@ -88,7 +88,7 @@ def test_the_drill_of_backup_and_restore(fresh_server, kind: str, short_folder: 
         assert client.config_get("appendonly") == {"appendonly": "yes"}
         assert client.info("server")["tcp_port"] == 0
         [look] = re.findall(r"`(jobboard list mails --url [^`]+)`", PAGES["backup"])
-        words = look.replace('"', "").replace("$DIR", str(folder)).split()
+        words = look.replace('"', "").replace("$TARGET", str(folder)).split()
         assert "claimed" in run([sys.executable, "-m", *words])
     finally:
         client.shutdown(nosave=True)
