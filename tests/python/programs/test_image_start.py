@@ -1,17 +1,136 @@
-"""What the image starts, `jobboard-start`, looks at in its volume before the server does."""
+"""What the image starts, `jobboard-start`: what it looks at before the server does, and two servers that it
+starts.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 from documents import ROOT
+from harness import MODULE, executable, wait_until
+from harness.server import free_port
 
 FOLDER = ROOT / "packaging" / "image"
 Start = Callable[..., subprocess.CompletedProcess[str]]
+PASSWORD = "s p\"e\\c$%/@:'al"
+
+
+def command(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}")
+    path.chmod(0o755)
+
+
+class Pod:
+    """A server with a volume of its own, that the script starts. `name` is that of its host."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name, self.port = folder, name, free_port()
+        self.volume, self.log = folder / "volume", folder / "log"
+        self.volume.mkdir(parents=True)
+        (folder / "hostname").write_text(name.partition(".")[0] + "\n")
+        text = (FOLDER / "jobboard-start").read_text()
+        for here, there in (
+            ("/data", self.volume),
+            ("/etc/jobboard", FOLDER),
+            ("/proc/sys/kernel/hostname", folder / "hostname"),
+            ("sleep 5", "sleep 0.1"),
+        ):
+            text = text.replace(here, str(there))
+        (folder / "jobboard-start").write_text(text)
+        server = executable("valkey91")
+        change = f"s,/usr/lib/jobboard/libjobboard.so,{MODULE},; s,^dir /data,dir {self.volume},"
+        command(
+            folder / "valkey-server",
+            f'shift\nsed "{change}" > {folder}/conf\nexec {server} {folder}/conf "$@"\n',
+        )
+        command(folder / "valkey-cli", 'exec redis-cli "$@"\n')
+        (folder / "valkey-check-rdb").symlink_to(server)
+        command(folder / "jobboard-healthy", (FOLDER / "jobboard-healthy").read_text())
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def place(self) -> str:
+        return f"{self.name}:{self.port}"
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        known = {"JOBBOARD_PASSWORD": PASSWORD, "JOBBOARD_CONSOLE": "no", "JOBBOARD_PORT": str(self.port)}
+        return {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}", **known, **variables}
+
+    def start(self, *options: str, **variables: str) -> Pod:
+        self.process = subprocess.Popen(
+            ["/bin/sh", self.folder / "jobboard-start", *options],
+            env=self.environment(**variables),
+            stdin=subprocess.DEVNULL,
+            stdout=self.log.open("wb"),
+            stderr=subprocess.STDOUT,
+        )
+        return self
+
+    def ready(self) -> redis.Redis:
+        client = redis.Redis(port=self.port, password=PASSWORD, decode_responses=True)
+
+        def answers() -> bool:
+            assert self.process and self.process.poll() is None, self.log.read_text()
+            try:
+                return bool(client.ping())
+            except (redis.ConnectionError, redis.BusyLoadingError):
+                return False
+
+        wait_until(answers, what="the server")
+        return client
+
+    def refused(self) -> str:
+        """What it says when it does not start."""
+        assert self.process and self.process.wait(60) == 1
+        return self.log.read_text()
+
+    def healthy(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.folder / "jobboard-healthy", *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env=self.environment(**variables),
+        )
+
+    def stop(self) -> None:
+        if self.process:
+            self.process.terminate()
+            self.process.wait(60)
+
+    def lose_volume(self) -> None:
+        shutil.rmtree(self.volume)
+        self.volume.mkdir()
+
+
+@pytest.fixture
+def pods(tmp_path: Path) -> Iterator[tuple[Pod, Pod]]:
+    """Two names of this machine, so that each server has one of its own."""
+    found = Pod(tmp_path / "a", "localhost"), Pod(tmp_path / "b", "127.0.0.1")
+    yield found
+    for one in found:
+        one.stop()
+
+
+def pair(first: Pod, second: Pod, primary: Pod | None = None) -> dict[str, str]:
+    """What the chart tells both."""
+    return {
+        "JOBBOARD_PRIMARY": (primary or first).place,
+        "JOBBOARD_COPIES": f"{first.place} {second.place}",
+    }
+
+
+def copied(second: Pod) -> redis.Redis:
+    client = second.ready()
+    wait_until(lambda: client.info("replication").get("master_link_status") == "up", what="the link")
+    wait_until(lambda: client.exists("mails") == 1, what="the copy")
+    return client
 
 
 @pytest.fixture
@@ -23,17 +142,20 @@ def volume(tmp_path: Path) -> Path:
 @pytest.fixture
 def start(tmp_path: Path, volume: Path) -> Start:
     """start(options …): the script with this volume, and a server that prints its options and its file."""
-    script, server = tmp_path / "jobboard-start", tmp_path / "valkey-server"
+    script = tmp_path / "jobboard-start"
     text = (FOLDER / "jobboard-start").read_text()
     script.write_text(text.replace("/data", str(volume)).replace("/etc/jobboard", str(FOLDER)))
-    server.write_text('#!/bin/sh\necho "$@"\ncat\n')
-    server.chmod(0o755)
+    command(tmp_path / "valkey-server", 'echo "$@"\ncat\n')
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     environment |= {"JOBBOARD_PASSWORD": "secret", "JOBBOARD_CONSOLE": "no"}
 
-    def run(*options: str) -> subprocess.CompletedProcess[str]:
+    def run(*options: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["/bin/sh", script, *options], capture_output=True, text=True, timeout=60, env=environment
+            ["/bin/sh", script, *options],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**environment, **variables},
         )
 
     return run
@@ -56,3 +178,103 @@ def test_a_snapshot_of_another_server_is_not_hidden(start: Start, volume: Path) 
     assert "Start it once with --appendonly no" in done.stderr
     assert (volume / "dump.rdb").read_text() == "REDIS0011 jobs"
     assert start("--appendonly", "no").returncode == 0, "then the server reads it"
+
+
+def test_a_primary_that_lost_its_volume_does_not_empty_its_copy(pods: tuple[Pod, Pod]) -> None:
+    first, second = pods
+    told = pair(first, second)
+    first.start(**told | {"JOBBOARD_COPIES": f"{first.place} pod-1.not.there.invalid:6379"})
+    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    second.start(**told)
+    copy = copied(second)
+    first.stop()
+    first.lose_volume()
+    said = first.start(**told).refused()
+    assert said.startswith(
+        f"jobboard: /data is empty, and the copy {second.place} has data".replace("/data", str(first.volume))
+    )
+    assert "REPLICAOF NO ONE" in said and said.count("\n") == 1
+    assert copy.exists("mails")
+    # As the page says: the copy becomes the primary, and the other one takes the data over.
+    copy.execute_command("REPLICAOF", "NO", "ONE")
+    now = pair(first, second, primary=second)
+    first.start(**now)
+    assert copied(first).info("replication")["role"] == "slave"
+    second.stop()
+    second.start(**now)
+    assert second.ready().info("replication")["role"] == "master", "a restart leaves it the primary"
+    assert second.ready().exists("mails")
+
+
+def test_a_copy_with_data_does_not_follow_a_primary_without(pods: tuple[Pod, Pod]) -> None:
+    """Both pods were away, so the primary had no copy to ask."""
+    first, second = pods
+    told = pair(first, second)
+    first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
+    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    second.start(**told)
+    copied(second)
+    second.stop()
+    first.stop()
+    first.lose_volume()
+    first.start(JOBBOARD_PRIMARY=first.place)
+    first.ready()
+    said = second.start(**told).refused()
+    assert f"the primary {first.place} has none: this copy would lose its own" in said
+    second.start(**pair(first, second, primary=second))
+    assert second.ready().exists("mails")
+    second.stop()
+    second.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
+    wait_until(lambda: not second.ready().exists("mails"), what="the copy is as empty")
+
+
+def test_a_copy_without_data_holds_nobody_up(pods: tuple[Pod, Pod]) -> None:
+    first, second = pods
+    told = pair(first, second)
+    second.start(**told)
+    second.ready()
+    first.start(**told)
+    first.ready()
+    first.stop()
+    first.start(**told)
+    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    copied(second)
+    first.stop()
+    second.stop()
+    first.start(**told)
+    assert first.ready().exists("mails"), "one with data asks nobody"
+
+
+def test_a_copy_that_does_not_say_what_it_has_is_waited_for(pods: tuple[Pod, Pod]) -> None:
+    first, second = pods
+    said = first.start(**pair(first, second)).refused()
+    assert f"the copy {second.place} does not say whether it has data" in said
+    first.start(**pair(first, second), JOBBOARD_ALLOW_EMPTY="yes")
+    first.ready()
+
+
+def test_a_primary_hands_over_to_its_copy(pods: tuple[Pod, Pod]) -> None:
+    first, second = pods
+    told = pair(first, second)
+    first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
+    client = first.ready()
+    client.execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    second.start(**told)
+    copy = copied(second)
+    host, port = second.place.split(":")
+    client.execute_command("FAILOVER", "TO", host, port)
+    wait_until(lambda: copy.info("replication")["role"] == "master", what="the copy leads")
+    wait_until(lambda: client.info("replication").get("master_link_status") == "up", what="the other follows")
+
+
+@pytest.mark.parametrize(
+    "variables, said",
+    [
+        ({"JOBBOARD_ALLOW_EMPTY": "maybe"}, "JOBBOARD_ALLOW_EMPTY: 'maybe' must be yes or no"),
+        ({"JOBBOARD_COPIES": "other"}, "JOBBOARD_COPIES: 'other' must be host:port"),
+        ({"JOBBOARD_PRIMARY": "other"}, "JOBBOARD_PRIMARY: 'other' must be host:port"),
+    ],
+)
+def test_what_is_wrong_is_said(start: Start, variables: dict[str, str], said: str) -> None:
+    done = start(**variables)
+    assert done.returncode == 1 and done.stderr == f"jobboard: {said}\n"
