@@ -143,6 +143,34 @@ def test_the_image_knows_what_it_is_given(values: dict[str, Any]) -> None:
         assert container["image"] == f"jobboard:{VERSION}"
 
 
+def told(values: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = rendered(values)["ConfigMap", "jobs-jobboard"]["data"]
+    return found
+
+
+def test_the_pods_learn_who_is_the_primary_and_a_change_restarts_none() -> None:
+    pod = "jobs-jobboard-{}.jobs-jobboard-servers:6379".format
+    assert told(LEAST) == {
+        "JOBBOARD_PRIMARY": pod(0),
+        "JOBBOARD_COPIES": "",
+        "JOBBOARD_ALLOW_EMPTY": "no",
+    }
+    three = {**LEAST, "replicas": 3}
+    assert told(three)["JOBBOARD_COPIES"] == f"{pod(1)} {pod(2)}"
+    other = {**three, "primary": 1, "allowEmpty": True}
+    assert told(other) == {
+        "JOBBOARD_PRIMARY": pod(1),
+        "JOBBOARD_COPIES": f"{pod(0)} {pod(2)}",
+        "JOBBOARD_ALLOW_EMPTY": "yes",
+    }
+    before, after = rendered(three), rendered(other)
+    assert before["StatefulSet", "jobs-jobboard"] == after["StatefulSet", "jobs-jobboard"]
+    selector = after["Service", "jobs-jobboard"]["spec"]["selector"]
+    assert selector["statefulset.kubernetes.io/pod-name"] == "jobs-jobboard-1"
+    [server] = after["StatefulSet", "jobs-jobboard"]["spec"]["template"]["spec"]["containers"]
+    assert server["envFrom"] == [{"configMapRef": {"name": "jobs-jobboard"}}]
+
+
 def test_an_own_secret_is_used_and_none_is_made() -> None:
     found = rendered(OWN_SECRET)
     assert not [kind for kind, _ in found if kind == "Secret"]
@@ -163,6 +191,7 @@ def test_a_password_starts_the_servers_anew() -> None:
     [
         ({}, "passwords.default is missing"),
         ({**LEAST, "replicas": 0}, "'/replicas': minimum"),
+        ({**LEAST, "replicas": 2, "primary": 2}, "primary is 2: with replicas=2 it is a number from 0 to 1"),
         ({**LEAST, "password": "a"}, "'password' not allowed"),
         ({"passwords": {"default": "a"}}, "the console needs the role observer"),
         ({**OWN_SECRET, "existingSecretKeys": ["observer"]}, "`default` is missing"),

@@ -324,6 +324,9 @@ def test_the_pods_of_the_chart_run(image: Image, tmp_path: Path) -> None:
         document = yaml.safe_load(texts[f"jobboard/templates/{template}.yaml"])
         [container] = document["spec"]["template"]["spec"]["containers"]
         variables = {one["name"]: one["value"] for one in container["env"]}
+        if "envFrom" in container:
+            variables |= yaml.safe_load(texts["jobboard/templates/pods.yaml"])["data"]
+            del variables["JOBBOARD_COPIES"]  # a port for each, and the others are not there yet
         for given in ("JOBBOARD_PRIMARY", "JOBBOARD_SERVER"):
             if primary and given in variables:
                 variables[given] = variables[given].replace(":6379", f":{primary}")

@@ -3,6 +3,12 @@
 {{- $name | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
+{{/* host:port of a pod, by its number: include "jobboard.pod" (list . 0) */}}
+{{- define "jobboard.pod" -}}
+{{- $root := index . 0 -}}
+{{ include "jobboard.name" $root }}-{{ index . 1 }}.{{ include "jobboard.name" $root }}-servers:{{ $root.Values.server.port }}
+{{- end }}
+
 {{- define "jobboard.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
