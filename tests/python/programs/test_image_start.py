@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -29,7 +31,7 @@ def command(path: Path, text: str) -> None:
 class Pod:
     """A server with a volume of its own, that the script starts. `name` is that of its host."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, kind: str = "valkey91") -> None:
         self.folder, self.name, self.port = folder, name, free_port()
         self.volume, self.log = folder / "volume", folder / "log"
         self.volume.mkdir(parents=True)
@@ -43,14 +45,19 @@ class Pod:
         ):
             text = text.replace(here, str(there))
         (folder / "jobboard-start").write_text(text)
-        server = executable("valkey91")
-        change = f"s,/usr/lib/jobboard/libjobboard.so,{MODULE},; s,^dir /data,dir {self.volume},"
+        server = executable(kind)
+        # Redis 7.0, of the kinds of the tests the one with TLS, does not know a right of the user metrics.
+        change = f"s/ +client|setinfo//; s,/usr/lib/jobboard/libjobboard.so,{MODULE},"
+        change += f"; s,^dir /data,dir {self.volume},"
         command(
             folder / "valkey-server",
-            f'shift\nsed "{change}" > {folder}/conf\nexec {server} {folder}/conf "$@"\n',
+            f'sed "{change}" > {folder}/conf\nexec {server} "$@" < {folder}/conf\n',
         )
         command(folder / "valkey-cli", 'exec redis-cli "$@"\n')
-        (folder / "valkey-check-rdb").symlink_to(server)
+        name = "valkey-check-rdb" if kind == "valkey91" else "redis-check-rdb"
+        (folder / name).symlink_to(server)
+        if name != "valkey-check-rdb":
+            command(folder / "valkey-check-rdb", f'exec {folder}/{name} "$@"\n')
         command(folder / "jobboard-healthy", (FOLDER / "jobboard-healthy").read_text())
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -72,8 +79,8 @@ class Pod:
         )
         return self
 
-    def ready(self) -> redis.Redis:
-        client = redis.Redis(port=self.port, password=PASSWORD, decode_responses=True)
+    def ready(self, **options: Any) -> redis.Redis:
+        client = redis.Redis(port=self.port, password=PASSWORD, decode_responses=True, **options)
 
         def answers() -> bool:
             assert self.process and self.process.poll() is None, self.log.read_text()
@@ -278,3 +285,100 @@ def test_a_primary_hands_over_to_its_copy(pods: tuple[Pod, Pod]) -> None:
 def test_what_is_wrong_is_said(start: Start, variables: dict[str, str], said: str) -> None:
     done = start(**variables)
     assert done.returncode == 1 and done.stderr == f"jobboard: {said}\n"
+
+
+def test_a_copy_is_healthy_when_it_follows(pods: tuple[Pod, Pod]) -> None:
+    first, second = pods
+    told = pair(first, second)
+    second.start(**told)
+    second.ready()
+    sick = second.healthy()
+    assert sick.returncode == 1 and f"the copy does not follow localhost:{first.port} yet" in sick.stderr
+    assert second.healthy("alive").returncode == 0
+    first.start(**told)
+    first.ready()
+    wait_until(lambda: second.healthy().returncode == 0, what="it follows")
+    assert first.healthy().returncode == 0
+    first.stop()
+    assert first.healthy("alive").returncode == 1
+    second.stop()
+    second.start(JOBBOARD_PRIMARY="pod-0.not.there.invalid:6379")
+    second.ready()
+    assert second.healthy().returncode == 0, "a pod that is not made yet is not waited for"
+
+
+def test_settings_and_users_are_those_of_the_start(pods: tuple[Pod, Pod]) -> None:
+    first, _ = pods
+    first.start("--jobboard.lease", "60000")
+    client = first.ready()
+    assert client.config_get("jobboard.lease") == {"jobboard.lease": "60000"}
+    client.config_set("jobboard.lease", 50000)
+    client.execute_command("ACL", "SETUSER", "ann", "on")
+    with pytest.raises(redis.ResponseError, match="without a config file"):
+        client.config_rewrite()
+    with pytest.raises(redis.ResponseError, match="not configured to use an ACL file"):
+        client.execute_command("ACL", "SAVE")
+
+
+def test_a_console_that_ended_is_seen(pods: tuple[Pod, Pod]) -> None:
+    first, _ = pods
+    first.start()
+    first.ready()
+    with socket.create_server(("127.0.0.1", 0)) as console:
+        places = {"JOBBOARD_CONSOLE": "yes", "JOBBOARD_CONSOLE_PORT": str(console.getsockname()[1])}
+        assert first.healthy(**places).returncode == 0
+    sick = first.healthy(**places)
+    assert sick.returncode == 1 and "the console does not run" in sick.stderr
+    assert first.healthy("alive", **places).returncode == 0
+
+
+def test_the_server_speaks_tls_alone(tmp_path: Path) -> None:
+    first, second = (
+        Pod(tmp_path / name, host, "redis70") for name, host in (("c", "localhost"), ("d", "127.0.0.1"))
+    )
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
+    files = ["-keyout", folder / "tls.key", "-out", folder / "tls.crt"]
+    subprocess.run([*make.split(), *files], check=True, capture_output=True)
+    shutil.copy(folder / "tls.crt", folder / "ca.crt")
+    told = {**pair(first, second), "JOBBOARD_TLS": str(folder)}
+    try:
+        first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
+        secure = {"ssl": True, "ssl_ca_certs": str(folder / "ca.crt"), "ssl_check_hostname": False}
+        first.ready(**secure).execute_command("JOB.POST", "mails", "ann", "ID", "a")
+        with pytest.raises(redis.ConnectionError):
+            redis.Redis(port=first.port).ping()
+        second.start(**told)
+        wait_until(lambda: second.ready(**secure).exists("mails"), what="the copy")
+        assert second.healthy(**told).returncode == 0
+        first.stop()
+        first.lose_volume()
+        assert "has data, which it would lose" in first.start(**told).refused()
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_tls_lacks_a_file_or_has_the_console_beside_it(start: Start, tmp_path: Path) -> None:
+    said = start(JOBBOARD_TLS=str(tmp_path)).stderr
+    assert said.startswith(f"jobboard: JOBBOARD_TLS: {tmp_path}/tls.crt cannot be read by user")
+    for name in ("tls.crt", "tls.key", "ca.crt"):
+        (tmp_path / name).write_text("")
+    assert "set JOBBOARD_CONSOLE=no" in start(JOBBOARD_TLS=str(tmp_path), JOBBOARD_CONSOLE="yes").stderr
+
+
+def test_a_secret_need_not_have_the_token(start: Start, tmp_path: Path) -> None:
+    done = start(JOBBOARD_METRICS_TOKEN_FILE=str(tmp_path / "metrics-token"))
+    assert done.returncode == 0 and "so there is no /metrics" in done.stderr
+
+
+def test_the_console_alone_gets_its_options(start: Start, tmp_path: Path) -> None:
+    command(tmp_path / "jobboard-console", 'echo "$REDIS_URL $@"\n')
+    told = {"JOBBOARD_SERVER": "jobs:6379", "JOBBOARD_OBSERVER_PASSWORD": "o"}
+    plain = start("console", "--secure", **told).stdout
+    assert plain == "redis://observer:%6f@jobs:6379 --bind 0.0.0.0 --port 8379 --secure\n"
+    secure = start("console", "--secure", **told, JOBBOARD_TLS="/tls").stdout
+    assert secure == (
+        "rediss://observer:%6f@jobs:6379 --bind 0.0.0.0 --port 8379 --cacert /tls/ca.crt --secure\n"
+    )
