@@ -5,6 +5,8 @@ starts compared with the image. No cluster is here: nothing of it was installed 
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import re
 import tarfile
 from pathlib import Path
@@ -20,19 +22,37 @@ kubernetes = pytest.importorskip("kubernetes_validate", reason="scripts/dist-tes
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "packaging" / "helm" / "jobboard"
 VERSION = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+IMAGE = {"image": {"repository": "registry.example.com/jobboard"}}
 FULL = {
+    **IMAGE,
     "replicas": 2,
     "passwords": {"default": 'a "b" \\', "worker": "w", "observer": "o%/"},
     "metricsToken": "t",
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
-    "console": {"write": True, "hosts": ["jobs.example.com"]},
+    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
+    "tls": {"secret": "certificate"},
+    "server": {
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "extraVolumes": [{"name": "more", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+    },
+    "console": {
+        "write": True,
+        "hosts": ["jobs.example.com"],
+        "options": ["--secure", "--history", "/history"],
+        "affinity": {"podAntiAffinity": {}},
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "extraVolumes": [{"name": "history", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "history", "mountPath": "/history"}],
+    },
+    "affinity": {"nodeAffinity": {}},
     "persistence": {"storageClass": "fast"},
     "nodeSelector": {"disk": "ssd"},
     "podAnnotations": {"a": "b"},
     "imagePullSecrets": [{"name": "registry"}],
 }
-LEAST = {"passwords": {"default": "a"}, "console": {"enabled": False}}
-OWN_SECRET = {"existingSecret": "mine", "existingSecretKeys": ["default", "observer"]}
+LEAST = {**IMAGE, "passwords": {"default": "a"}, "console": {"enabled": False}}
+OWN_SECRET = {**IMAGE, "existingSecret": "mine", "existingSecretKeys": ["default", "observer"]}
 
 
 def rendered(
@@ -58,10 +78,19 @@ def test_it_is_linted_and_fits_the_schemas(values: dict[str, Any]) -> None:
     assert [one["error"] for one in report["messages"]] == ["icon is recommended"]
     found = rendered(values)
     for (kind, _), document in found.items():
-        if kind != "ServiceMonitor":  # of an operator, not of Kubernetes
+        if kind not in ("ServiceMonitor", "PrometheusRule"):  # of an operator, not of Kubernetes
             for version in ("1.25", "1.34"):
                 kubernetes.validate(document, version, strict=True)
     assert ("StatefulSet", "jobs-jobboard") in found
+
+
+def test_the_values_of_the_page_are_taken() -> None:
+    page = (ROOT / "docs/operate/kubernetes.md").read_text()
+    [block] = re.findall(r"^```yaml values\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    values = yaml.safe_load(block)
+    assert ("StatefulSet", "jobs-jobboard") in rendered(values)
+    for options in re.findall(r"`(console|server)\.options: (\[.*?\])`", page):
+        assert rendered({**values, options[0]: {"options": json.loads(options[1])}})
 
 
 def test_its_versions_are_those_of_the_project() -> None:
@@ -106,8 +135,11 @@ def test_what_it_names_is_there() -> None:
     )
     for one in (server, console):
         assert one["spec"]["selector"]["matchLabels"].items() <= pods[one["metadata"]["name"]].items()
-        [volume] = one["spec"]["template"]["spec"]["volumes"]
-        assert volume["secret"]["secretName"] == "jobs-jobboard"
+        volumes = {volume["name"]: volume for volume in one["spec"]["template"]["spec"]["volumes"]}
+        assert volumes["secret"]["secret"]["secretName"] == "jobs-jobboard"
+        assert volumes["tls"]["secret"]["secretName"] == "certificate"
+        [container] = one["spec"]["template"]["spec"]["containers"]
+        assert {mount["name"] for mount in container["volumeMounts"]} - {"data"} == set(volumes)
     secret = {
         key: base64.b64decode(value).decode()
         for key, value in found["Secret", "jobs-jobboard"]["data"].items()
@@ -134,13 +166,14 @@ def test_the_image_knows_what_it_is_given(values: dict[str, Any]) -> None:
         pod = one["spec"]["template"]["spec"]
         [container] = pod["containers"]
         for variable in container["env"]:
-            assert variable["name"].removesuffix("_FILE") in start or "_PASSWORD" in variable["name"]
+            name = variable["name"]
+            assert name.removesuffix("_FILE") in start or "_PASSWORD" in name or name == "TZ"
             if variable["name"].endswith("_FILE"):
                 assert variable["value"].rpartition("/")[2] in keys
         assert pod["enableServiceLinks"] is False  # they would be named as our variables are
         assert pod["securityContext"]["runAsUser"] == 10001
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
-        assert container["image"] == f"jobboard:{VERSION}"
+        assert container["image"] == f"registry.example.com/jobboard:{VERSION}"
 
 
 def told(values: dict[str, Any]) -> dict[str, str]:
@@ -178,24 +211,64 @@ def test_an_own_secret_is_used_and_none_is_made() -> None:
     assert server["volumes"][0]["secret"]["secretName"] == "mine"
 
 
-def test_a_password_starts_the_servers_anew() -> None:
-    def annotations(password: str) -> object:
-        values = {**LEAST, "passwords": {"default": password}}
-        return rendered(values)["StatefulSet", "jobs-jobboard"]["spec"]["template"]["metadata"]["annotations"]
+def test_a_password_starts_the_pods_anew_and_cannot_be_tried_quickly() -> None:
+    def annotations(kind: str, name: str, release: str = "jobs", **passwords: str) -> dict[str, str]:
+        values = {**FULL, "passwords": {**FULL["passwords"], **passwords}, "podAnnotations": {}}
+        pods = rendered(values, release)[kind, f"{release}-{name}"]["spec"]["template"]
+        found: dict[str, str] = pods["metadata"]["annotations"]
+        return found
 
-    assert annotations("a") == annotations("a") != annotations("b")
+    servers = annotations("StatefulSet", "jobboard", default="a")
+    assert servers == annotations("StatefulSet", "jobboard", default="a")
+    assert servers != annotations("StatefulSet", "jobboard", default="b")
+    assert servers != annotations("StatefulSet", "jobboard", "other", default="a")
+    console = annotations("Deployment", "jobboard-console", observer="a")
+    assert console == annotations("Deployment", "jobboard-console", observer="a", default="b")
+    assert console != annotations("Deployment", "jobboard-console", observer="b")
+    text = json.dumps({**FULL["passwords"], "default": "a"}, separators=(",", ":"), sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest() not in servers.values()
+    own = rendered(OWN_SECRET)["StatefulSet", "jobs-jobboard"]["spec"]["template"]["metadata"]
+    assert not own.get("annotations"), "of another's secret nothing is known"
+
+
+def test_the_rules_are_those_of_the_examples() -> None:
+    rules = rendered(FULL)["PrometheusRule", "jobs-jobboard"]
+    assert rules["spec"] == yaml.safe_load((ROOT / "examples/alerts.yml").read_text())
+    assert rules["metadata"]["labels"]["release"] == "prometheus"
+    assert not [kind for kind, _ in rendered(LEAST) if kind == "PrometheusRule"]
+
+
+def test_the_console_gets_its_options_and_the_servers_their_tls() -> None:
+    found = rendered(FULL)
+    pods = {
+        kind: one["spec"]["template"]["spec"]
+        for (kind, _), one in found.items()
+        if kind in ("StatefulSet", "Deployment")
+    }
+    [console] = pods["Deployment"]["containers"]
+    assert console["args"] == ["console", "--write", "--secure", "--history", "/history"]
+    assert pods["Deployment"]["affinity"] == {"podAntiAffinity": {}}
+    assert pods["StatefulSet"]["affinity"] == {"nodeAffinity": {}}
+    for pod in pods.values():
+        [container] = pod["containers"]
+        assert {"name": "JOBBOARD_TLS", "value": "/run/secrets/tls"} in container["env"]
+        assert {"name": "TZ", "value": "UTC"} in container["env"]
+    secret = next(one for one in pods["Deployment"]["volumes"] if one["name"] == "secret")["secret"]
+    assert secret["optional"] is True, "a secret need not have metrics-token"
 
 
 @pytest.mark.parametrize(
     "values, said",
     [
-        ({}, "passwords.default is missing"),
+        (IMAGE, "passwords.default is missing"),
+        ({"passwords": {"default": "a"}, "console": {"enabled": False}}, "image.repository is missing"),
         ({**LEAST, "replicas": 0}, "'/replicas': minimum"),
         ({**LEAST, "replicas": 2, "primary": 2}, "primary is 2: with replicas=2 it is a number from 0 to 1"),
         ({**LEAST, "password": "a"}, "'password' not allowed"),
-        ({"passwords": {"default": "a"}}, "the console needs the role observer"),
+        ({**IMAGE, "passwords": {"default": "a"}}, "the console needs the role observer"),
         ({**OWN_SECRET, "existingSecretKeys": ["observer"]}, "`default` is missing"),
         ({**LEAST, "serviceMonitor": {"enabled": True}}, "serviceMonitor needs the console and a token"),
+        ({**LEAST, "prometheusRule": {"enabled": True}}, "prometheusRule needs what it reads"),
         ({**LEAST, "server": {"port": "6379"}}, "'/server/port'"),
     ],
 )

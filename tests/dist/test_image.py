@@ -310,7 +310,7 @@ def test_the_pods_of_the_chart_run(image: Image, tmp_path: Path) -> None:
     """With what Helm renders, but for the ports: a cluster gives each pod an address of its own."""
     helm = pytest.importorskip("helm_python.chart", reason="scripts/dist-tests installs Helm")
     secrets = {"default": PASSWORD, "worker": "w", "observer": PASSWORD + "o"}
-    values = {"replicas": 2, "passwords": secrets, "metricsToken": "t"}
+    values = {"image": {"repository": "jobboard"}, "replicas": 2, "passwords": secrets, "metricsToken": "t"}
     with helm.Chart.load(ROOT / "packaging/helm/jobboard") as chart:
         texts = chart.render(values, name="jobs", namespace="work")
     folder = image.root / "run/secrets/jobboard"

@@ -22,6 +22,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "jobboard.image" -}}
+{{- if not .Values.image.repository -}}
+{{- fail "image.repository is missing: no registry has the image yet. Put it into one that the cluster reads, and name it here: registry.example.com/jobboard" -}}
+{{- end -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
@@ -59,6 +62,34 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 - name: JOBBOARD_{{ upper $key }}_PASSWORD_FILE
   value: /run/secrets/jobboard/{{ $key }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+Of the chart's own passwords: other ones start the pods anew. scrypt, so that who may read pods and no secrets
+cannot try words quickly; by release, so that equal passwords look different.
+include "jobboard.mark" (list . what)
+*/}}
+{{- define "jobboard.mark" -}}
+{{- $root := index . 0 -}}
+{{- if not $root.Values.existingSecret }}
+jobboard/secret: {{ derivePassword 1 "long" (index . 1 | toJson) $root.Release.Name $root.Release.Namespace | sha256sum }}
+{{- end }}
+{{- end }}
+
+{{/* Variables and mounts that both kinds of pods have. */}}
+{{- define "jobboard.tls" -}}
+{{- if .Values.tls.secret }}
+- name: JOBBOARD_TLS
+  value: /run/secrets/tls
+{{- end }}
+{{- end }}
+
+{{- define "jobboard.tlsMount" -}}
+{{- if .Values.tls.secret }}
+- name: tls
+  mountPath: /run/secrets/tls
+  readOnly: true
 {{- end }}
 {{- end }}
 
