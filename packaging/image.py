@@ -4,7 +4,8 @@
     make image MACHINES=linux-aarch64    for these too
 
 target/images has an archive for each, which `podman load` and `docker load` take. Nothing of an image is run
-while it is made, so that one for another processor is made in the same way.
+while it is made, so that one for another processor is made in the same way. Times in it are those of the
+commit, but it has Debian's packages of the day: the bytes are not promised to be equal.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
 import machines
@@ -57,7 +60,8 @@ def image(version: str, machine: Machine, programs: Programs) -> Path:
         buildah("config", *settings(version), container)
         path = IMAGES / f"jobboard-{version}-linux-{machine.debian}.tar"
         path.unlink(missing_ok=True)
-        name = buildah("commit", "--format", "docker", "--rm", container).strip()
+        when = ("--timestamp", commit_time())
+        name = buildah("commit", *when, "--format", "docker", "--rm", container).strip()
         container = ""
         buildah("push", name, f"docker-archive:{path}:jobboard:{version}")
         buildah("rmi", name)
@@ -99,17 +103,31 @@ def files(machine: Machine, programs: Programs) -> Path:
     put(root / "usr/bin/jobboard-console", programs.console.read_bytes(), 0o755)
     for name in ("jobboard-start", "jobboard-healthy"):
         put(root / "usr/bin" / name, (HERE / name).read_bytes(), 0o755)
+    strip_privileges(root)
     (root / "data").mkdir(exist_ok=True)
     os.chown(root / "data", USER, USER)
     words = [
         "--sort=name",
         "--numeric-owner",
+        f"--mtime=@{commit_time()}",
         "--exclude=./dev/*",
         "--exclude=./etc/resolv.conf",
         "--exclude=./etc/hostname",
     ]
     run("tar", "-C", root, *words, "-cf", archive, ".")
     return archive
+
+
+def strip_privileges(root: Path) -> None:
+    """Nobody changes a password or a shell in the image: its programs run with the rights of their user."""
+    for path in root.rglob("*"):
+        mode = path.lstat().st_mode
+        if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
+            path.chmod(stat.S_IMODE(mode) & 0o777)
+
+
+def commit_time() -> int:
+    return int(run("git", "-C", ROOT, "log", "-1", "--format=%ct"))
 
 
 def put(path: Path, content: str | bytes, mode: int = 0o644) -> None:
@@ -123,6 +141,8 @@ def settings(version: str) -> list[str]:
         "org.opencontainers.image.title": "jobboard",
         "org.opencontainers.image.description": "Valkey with job boards, and their console",
         "org.opencontainers.image.version": version,
+        "org.opencontainers.image.revision": run("git", "-C", ROOT, "rev-parse", "HEAD").strip(),
+        "org.opencontainers.image.created": datetime.fromtimestamp(commit_time(), timezone.utc).isoformat(),
         "org.opencontainers.image.licenses": "BSD-3-Clause",
     }
     words = [

@@ -13,12 +13,14 @@ import platform
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import tarfile
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import jobboard
@@ -221,6 +223,18 @@ def test_it_runs_as_an_ordinary_user(image: Image, start: Callable[..., Containe
         assert f"\nUid:\t{user}\t{user}\t{user}\t{user}\n" in about
 
 
+def test_no_program_has_more_rights_than_its_user(image: Image) -> None:
+    modes = {path: path.lstat().st_mode for path in image.root.rglob("*") if path.is_file()}
+    assert not [path for path, mode in modes.items() if mode & (stat.S_ISUID | stat.S_ISGID)]
+
+
+def test_it_says_what_it_was_made_of(image: Image) -> None:
+    labels = {name.rpartition(".")[2]: value for name, value in image.config["Labels"].items()}
+    assert labels["version"] == VERSION and re.fullmatch("[0-9a-f]{40}", labels["revision"])
+    assert datetime.fromisoformat(labels["created"]).tzinfo
+    assert "source" not in labels, "there is no address yet"
+
+
 def test_its_health_is_that_of_the_server(image: Image, start: Callable[..., Container]) -> None:
     kind, *check = image.config["Healthcheck"]["Test"]
     assert kind == "CMD"
@@ -257,6 +271,7 @@ def test_users_come_from_the_environment_and_from_secret_files(
     with pytest.raises(redis.exceptions.NoPermissionError):
         container.client("health", "any").info()
     assert container.client("health", "any").ping()
+    assert container.client("health", "any").execute_command("ROLE")[0] == "master"
 
 
 def test_the_console_and_its_numbers_are_seen(start: Callable[..., Container]) -> None:
@@ -302,6 +317,17 @@ def test_a_second_server_copies_the_first(
         second.wait()
         wait_until(lambda: second.client().exists("mails"), what="the copy")
         assert second.client().info("replication")["role"] == "slave"
+        wait_until(lambda: second.run("jobboard-healthy").returncode == 0, what="it follows")
+        first.kill()
+        assert (
+            second.run("jobboard-healthy").returncode == 1
+            and not second.run("jobboard-healthy", "alive").returncode
+        )
+        shutil.rmtree(tmp_path / "volume")
+        again = start(JOBBOARD_COPIES=f"127.0.0.1:{second.port}")
+        assert again.process.wait(120) == 1
+        assert "/data is empty, and the copy" in again.text and "REPLICAOF NO ONE" in again.text
+        assert second.client().exists("mails")
     finally:
         second.kill()
 
