@@ -417,6 +417,45 @@ def test_the_console_runs_by_itself_for_another_server(start: Callable[..., Cont
     assert 'board="mails"' in console.page("/metrics", Authorization="Bearer t")
 
 
+REQUEST = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+
+
+def test_servers_probe_and_console_speak_tls_alone(
+    image: Image, start: Callable[..., Container], tmp_path: Path
+) -> None:
+    folder = image.root / "run" / "secrets" / "tls"
+    folder.mkdir(parents=True, exist_ok=True)
+    for command in (
+        f"{REQUEST} -x509 -keyout {tmp_path}/ca.key -out ca.crt -days 2 -subj /CN=ours",
+        f"{REQUEST} -keyout tls.key -out {tmp_path}/csr -subj /CN=jobs",
+        f"printf 'subjectAltName=IP:127.0.0.1,DNS:localhost' > {tmp_path}/ext",
+        f"openssl x509 -req -in {tmp_path}/csr -CA ca.crt -CAkey {tmp_path}/ca.key -CAcreateserial"
+        f" -CAserial {tmp_path}/serial -out tls.crt -days 2 -extfile {tmp_path}/ext",
+        "chmod 644 tls.key",
+    ):
+        subprocess.run(command, shell=True, check=True, cwd=folder, capture_output=True)
+    told = {"JOBBOARD_TLS": "/run/secrets/tls", "JOBBOARD_OBSERVER_PASSWORD": PASSWORD}
+    server = start(JOBBOARD_CONSOLE="no", **told)
+    secure = redis.Redis(port=server.port, password=PASSWORD, ssl=True, ssl_ca_certs=str(folder / "ca.crt"))
+
+    def answers() -> bool:
+        assert server.process.poll() is None, server.text
+        try:
+            return bool(secure.ping())
+        except redis.ConnectionError:
+            return False
+
+    wait_until(answers, what="the server")
+    jobboard.Board("mails", secure).post("ann", id="a")
+    with pytest.raises(redis.ConnectionError):
+        server.client().ping()
+    probe = server.run("jobboard-healthy")
+    assert probe.returncode == 0, probe.stderr
+    console = start("console", JOBBOARD_METRICS_TOKEN="t", JOBBOARD_SERVER=f"127.0.0.1:{server.port}", **told)
+    wait_until(lambda: "http://" in console.text, what="the console")
+    assert 'board="mails"' in console.page("/metrics", Authorization="Bearer t")
+
+
 def test_all_programs_are_for_the_processor_of_the_image(image: Image) -> None:
     machine = {"amd64": 62, "arm64": 183}[image.architecture]
     for name in ("usr/lib/jobboard/libjobboard.so", "usr/bin/jobboard-console", "usr/bin/valkey-server"):
