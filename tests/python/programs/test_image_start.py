@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import redis
-from documents import ROOT
+from documents import ROOT, blocks
 from harness import MODULE, executable, wait_until
 from harness.server import free_port
 
@@ -272,6 +272,53 @@ def test_a_primary_hands_over_to_its_copy(pods: tuple[Pod, Pod]) -> None:
     client.execute_command("FAILOVER", "TO", host, port)
     wait_until(lambda: copy.info("replication")["role"] == "master", what="the copy leads")
     wait_until(lambda: client.info("replication").get("master_link_status") == "up", what="the other follows")
+
+
+def test_the_lines_of_the_page_hand_over_and_back(pods: tuple[Pod, Pod], tmp_path: Path) -> None:
+    """With a kubectl that starts the command where that pod's programs are."""
+    first, second = pods
+    (tmp_path / "password").write_text(PASSWORD + "\n")
+    cases = "".join(
+        f"    jobs-jobboard-{number}) export JOBBOARD_PORT={pod.port} PATH={pod.folder}:$PATH ;;\n"
+        for number, pod in enumerate(pods)
+    )
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    command(
+        bin / "kubectl",
+        '[ "$1 $3 $4 $5" = "exec -c server --" ] || exit 2\n'
+        f"export JOBBOARD_PASSWORD_FILE={tmp_path}/password\n"
+        f'case $2 in\n{cases}esac\nshift 5\nexec "$@"\n',
+    )
+    page = (ROOT / "docs/operate/kubernetes.md").read_text()
+    [function] = [one.text for one in blocks(page) if one.info == "sh server"]
+
+    def run(words: str) -> str:
+        assert f"`{words}`" in page or f"`{words.replace('-0', '-1')}`" in page, "the page has this line"
+        script = f"{function}\n{words}\n"
+        environment = {**os.environ, "PATH": f"{bin}:{os.environ['PATH']}"}
+        done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    told = pair(first, second)
+    first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
+    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    second.start(**told)
+    copied(second)
+    assert run("server jobs-jobboard-0 FAILOVER") == "OK\n"
+    wait_until(lambda: run("server jobs-jobboard-0 ROLE").startswith("slave"), what="it follows")
+    assert run("server jobs-jobboard-0 CLIENT KILL TYPE normal")
+    assert "keys=1" in run("server jobs-jobboard-1 INFO keyspace")
+    # Then the new primary loses its volume, and the page's way goes back.
+    copied(first)
+    second.stop()
+    second.lose_volume()
+    now = pair(first, second, primary=second)
+    assert "has data, which it would lose" in second.start(**now).refused()
+    assert run("server jobs-jobboard-0 REPLICAOF NO ONE") == "OK\n"
+    second.start(**told)
+    assert copied(second).exists("mails")
 
 
 @pytest.mark.parametrize(
