@@ -1,7 +1,8 @@
 """Fixtures of pytest, which finds them by itself where jobboard is installed.
 
 jobboard         a private server with the manual clock, started once for a test run and emptied before each
-                 test. While the test runs it is that of $JOBBOARD_URL, so of Board("mails") too
+                 test. While the test runs it is that of $JOBBOARD_URL, so of Board("mails") too, and a board
+                 of another server is refused until `jobboard.use(board)`
 jobboard_worker  jobboard_worker(board) runs the handlers of a board inline until no job is ready;
                  `await jobboard_worker.run_async(board)` does so in an event loop
 
@@ -40,6 +41,7 @@ def jobboard(_jobboard_server: TestServer, monkeypatch: pytest.MonkeyPatch) -> I
     """A private server, empty, whose time moves only by `jobboard.clock`."""
     _jobboard_server.empty()
     monkeypatch.setenv("JOBBOARD_URL", _jobboard_server.url)
+    _jobboard_server.guard()
     yield _jobboard_server
     _jobboard_server.release()
 

@@ -20,6 +20,9 @@ type AnyClient = RedisClientType<any, any, any, any, any>;
  */
 export type Server = string | RedisClientOptions | Sentinels | Cluster | AnyClient;
 
+/** What is asked before anything is sent to a server, named as shown: throws when nothing must be. Only `jobboard/testing` adds any. */
+export const guards = new Set<(shown: string) => void>();
+
 /** How long a server that cannot be reached is tried, and how long an answer may take beside a wait, ms. */
 export const PATIENCE = 10_000;
 const CONNECT = 5000;
@@ -227,6 +230,7 @@ export class Link {
 
   /** Sends a command; `block`: how long the server may wait before it answers, ms. */
   async ask(words: readonly Word[], { block = 0, patient = true }: Asking = {}): Promise<Reply> {
+    this.#guarded();
     const way = this.#way?.ready === true ? this.#way : await this.#connected(patient);
     this.#begun(way, block);
     try {
@@ -237,6 +241,10 @@ export class Link {
     } finally {
       this.#done(way);
     }
+  }
+
+  #guarded(): void {
+    for (const refuse of guards) refuse(this.#shown);
   }
 
   #begun(way: Way, block: number): void {
@@ -287,6 +295,7 @@ export class Link {
    * answer.
    */
   async askAll(all: readonly (readonly Word[])[], { patient = true }: Asking = {}): Promise<(Reply | BoardError)[]> {
+    this.#guarded();
     const way = this.#way?.ready === true ? this.#way : await this.#connected(patient);
     this.#begun(way, 0);
     const found = await Promise.all(all.map(async (words) => way.send(words).catch((error: unknown) => new Unanswered(error))));
@@ -296,6 +305,7 @@ export class Link {
 
   /** Listens to channels, until the connection is lost or closed. */
   async subscribe(channels: string[], heard: (message: string, channel: string) => void): Promise<void> {
+    this.#guarded();
     const way = await this.#connected(false);
     try {
       await way.subscribe(channels, heard);

@@ -9,7 +9,7 @@ import { Board } from './board/board.js';
 import type { BoardOptions } from './board/sending.js';
 import { type Duration, toMs } from './durations.js';
 import type { State } from './generated.js';
-import { type Link, Place } from './link.js';
+import { guards, type Link, Place } from './link.js';
 import { type Time, toUnix } from './times.js';
 import { Worker } from './worker/worker.js';
 
@@ -40,9 +40,14 @@ export interface Ran {
 }
 
 const WITHIN = 30_000;
+/** Where the servers of this process are. */
+const running = new Set<string>();
+/** What `allow` has been given: the addresses of real servers. */
+const allowed = new Set<string>();
 
 /**
- * A server for this process alone, in a folder of its own, that ends with it.
+ * A server for this process alone, in a folder of its own, that ends with it. While it runs, boards of other servers are
+ * refused: a test that forgets `use` would post real jobs. `allow` lets one talk to its own.
  *
  *     const server = await TestServer.start({ module: 'libjobboard.so' });
  *     server.use(board);
@@ -59,6 +64,7 @@ export class TestServer {
   readonly #end: () => void;
   readonly #program: string;
   readonly #gone: Promise<unknown>;
+  readonly #shown: string;
   #log = '';
 
   private constructor(
@@ -94,7 +100,11 @@ export class TestServer {
     this.#process.stdin?.on('error', () => undefined).end(`${config.join('\n')}\n`);
     this.#end = () => this.#process.kill('SIGKILL');
     process.once('exit', this.#end);
-    this.#link = new Place(url).open();
+    const place = new Place(url);
+    this.#shown = place.shown;
+    running.add(this.#shown);
+    guards.add(refuseReal);
+    this.#link = place.open();
   }
 
   /** Starts one, and waits until it answers. */
@@ -124,6 +134,11 @@ export class TestServer {
     this.#boards.push(...boards);
   }
 
+  /** Lets boards talk to their own servers, although their jobs are real: until no test server runs. */
+  allow(...boards: readonly Board[]): void {
+    for (const board of boards) allowed.add(board.place.shown);
+  }
+
   /** Moves the time: what becomes due is done before this returns. */
   async advance(duration: Duration): Promise<number> {
     return (await this.#ask('JOB.CLOCK', 'ADVANCE', String(toMs(duration)))) as number;
@@ -147,7 +162,7 @@ export class TestServer {
 
   /** Runs the handlers of a board until no job is ready, also of those that handlers post; what was run. It claims from `queues`: as a `Worker` from those of its tasks by default, from every queue when empty. */
   async work(board: Board, options: { queues?: readonly string[]; raising?: boolean } = {}): Promise<Ran[]> {
-    if (board.place.shown !== new Place(this.url).shown) throw new Error(`${String(board)} is on another server, so its jobs are real: server.use(board) first`);
+    if (board.place.shown !== this.#shown) throw new Error(`${String(board)} is on another server, so its jobs are real: server.use(board) first`);
     const worker = new Worker(board, { concurrency: 1, queues: options.queues, register: false, listen: false, keep: false, logger: null });
     const found: { id: string; name: string | undefined; queue: string; attempt: number; error: unknown }[] = [];
     worker.on('active', ({ job }) => found.push({ id: job.id, name: job.name, queue: job.queue, attempt: job.attempt, error: undefined }));
@@ -168,6 +183,11 @@ export class TestServer {
     process.off('exit', this.#end);
     for (const board of this.#boards.splice(0)) board.close();
     this.#link.close();
+    running.delete(this.#shown);
+    if (running.size === 0) {
+      guards.delete(refuseReal);
+      allowed.clear();
+    }
     if (this.#process.exitCode === null && this.#process.pid !== undefined) {
       const ended = new Promise((resolve) => this.#process.once('exit', resolve));
       this.#process.kill('SIGKILL');
@@ -205,6 +225,13 @@ export class TestServer {
   async #ask(...words: string[]): Promise<unknown> {
     return this.#link.ask(words);
   }
+}
+
+/** Refuses a server that is none of this process, nor allowed. */
+function refuseReal(shown: string): void {
+  const address = shown.replace(/, db \d+$/, '').replace(/^localhost:/, '127.0.0.1:');
+  if (running.has(address) || allowed.has(shown)) return;
+  throw new Error(`${shown} is another server than that of the tests, so its jobs are real: server.use(board) first, or server.allow(board) if you mean them`);
 }
 
 async function freePort(): Promise<number> {

@@ -8,7 +8,6 @@ import { createClient, createCluster, createSentinel } from '@redis/client';
 import { z } from 'zod';
 
 import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnknown, NoModule, Refused, ResultDropped, type State, TimedOut } from '../src/index.js';
-import { Place } from '../src/link.js';
 import { TestServer } from '../src/testing.js';
 import { hintOf, optionsOfUrl } from '../src/urls.js';
 import { ask, serverOf, until } from './harness.js';
@@ -106,7 +105,9 @@ describe('where the server is', () => {
     t.after(() => resets.close());
     const { port } = resets.address() as AddressInfo;
     for (const [scheme, other] of [['redis', 'where the server speaks TLS, the URL begins with rediss://'], ['rediss', 'where the server does not speak TLS, the URL begins with redis://']] as const) {
-      const link = new Place(`${scheme}://127.0.0.1:${String(port)}`).open();
+      const board = new Board('x', `${scheme}://127.0.0.1:${String(port)}`);
+      server.allow(board);
+      const link = board.place.open();
       await assert.rejects(link.ask(['PING'], { patient: false }), (error) => error instanceof ConnectionLost && error.message.endsWith(other));
       link.close();
     }
@@ -189,6 +190,7 @@ describe('posting', () => {
     await assert.rejects(board.cancel([undefined as never]), TypeError);
     assert.equal(await board.state('a'), 'ready');
     const nowhere = new Board('x', { socket: { port: 99_999 } });
+    server.allow(nowhere);
     await assert.rejects(nowhere.count(), RangeError);
     nowhere.close();
   });
@@ -770,7 +772,9 @@ test('a connection that is closed while it is made does not stay', async () => {
 });
 
 test('a server without the module, and none at all', async () => {
-  await assert.rejects(new Board('b', 'redis://127.0.0.1:1').post(1), (error) => error instanceof ConnectionLost && error.message.includes('$JOBBOARD_URL'));
+  const away = new Board('b', 'redis://127.0.0.1:1');
+  server.allow(away);
+  await assert.rejects(away.post(1), (error) => error instanceof ConnectionLost && error.message.includes('$JOBBOARD_URL'));
   await assert.rejects(TestServer.start({ module: '/nowhere.so' }), /has not started/);
   assert.equal(new NoModule('x').code, 'ERR');
 });

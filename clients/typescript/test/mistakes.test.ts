@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { runInNewContext } from 'node:vm';
 
-import { Abandon, Board, Complete, type FailedTry, Flow, Next, NoRetry, type Reason, Retry, type State, Worker } from '../src/index.js';
+import { Abandon, Board, Complete, ConnectionLost, type FailedTry, Flow, Next, NoRetry, type Reason, Retry, type State, Worker } from '../src/index.js';
 import { serverOf } from './harness.js';
 
 const server = await serverOf();
@@ -123,7 +123,9 @@ describe('what a program gets wrong is named where it is written', () => {
       { name: 'm', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }], nodeClientOptions: { socket: { connectTimeout: 5 } } },
     ]) {
       const before = structuredClone(given);
-      await assert.rejects(new Board('x', given).get('a'));
+      const away = new Board('x', given);
+      server.allow(away);
+      await assert.rejects(away.get('a'), ConnectionLost);
       assert.deepEqual(given, before);
     }
   });

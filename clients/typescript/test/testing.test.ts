@@ -19,13 +19,30 @@ test('the greeting', async () => {
 });
 
 // What README.md does not show.
-import { Board } from '../src/index.js';
+import { Board, ConnectionLost, Worker } from '../src/index.js';
 import { Killed } from '../src/testing.js';
 
 test('a board of another server is refused', async () => {
   const other = new Board('mails', 'redis://127.0.0.1:1');
   other.task('x').handle(() => 1);
   await assert.rejects(server.work(other), /its jobs are real/);
+});
+
+test('a board that was not handed over is refused, until it is allowed', async () => {
+  const other = new Board('mails', 'redis://127.0.0.1:1');
+  const task = other.task('x').handle(() => 1);
+  const real = /^Error: 127\.0\.0\.1:1 is another server than that of the tests, so its jobs are real: server\.use\(board\) first, or server\.allow\(board\) if you mean them$/;
+  await assert.rejects(task.post({}), real);
+  await assert.rejects(other.events('posted'), real);
+  await assert.rejects(new Worker(other, { logger: null, keep: false, register: false }).run({ burst: true, signals: false }), real);
+  await new Board('mails', server.url.replace('127.0.0.1', 'localhost')).get('a');
+  await new Board('mails', `${server.url}/1`).get('a').catch((error: unknown) => assert.doesNotMatch(String(error), /real/));
+  const second = await TestServer.start();
+  await second.board('mails').post({});
+  await second.stop();
+  await assert.rejects(task.post({}), real);
+  server.allow(other);
+  await assert.rejects(task.post({}), ConnectionLost);
 });
 
 test('a server that does not start says why', async (t) => {

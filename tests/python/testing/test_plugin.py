@@ -27,6 +27,7 @@ def outcome(tmp_path: Path):
             "JOBBOARD_MODULE": str(MODULE),
             "JOBBOARD_URL": "redis://127.0.0.1:1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONPATH": str(ROOT / "clients/python/src"),  # an editable install keeps a copy of the plugin
         }
         plugin = ["-p", "jobboard_pytest", "-p", "no:cacheprovider"]
         done = subprocess.run(
@@ -55,7 +56,7 @@ def test_the_example_without_pytest(monkeypatch) -> None:
     exec(compile(code, "README", "exec"), {})
 
 
-TESTS = """
+TESTS = r"""
 import os
 import pytest
 from jobboard import Board
@@ -91,6 +92,47 @@ def test_a_board_of_another_server_is_refused(jobboard, jobboard_worker):
             run(board)
 
 
+def test_a_board_that_was_not_handed_over_is_refused(jobboard):
+    import asyncio
+    from jobboard import AsyncBoard, ShardedBoard, Worker
+
+    real = r"on another server than that of the tests, so its jobs are real: call jobboard.use\(board\) first"
+    with pytest.raises(RuntimeError, match=real + r", or jobboard.allow\(board\) if you mean them"):
+        board.post(1)
+    with pytest.raises(RuntimeError, match=real):
+        ShardedBoard("mails", "redis://127.0.0.1:1", shards=2).post_many([1, 2])
+    with pytest.raises(RuntimeError, match=real):
+        asyncio.run(AsyncBoard("mails", "redis://127.0.0.1:1").post(1))
+    with pytest.raises(RuntimeError, match=real):
+        Worker(board, keep=False, register=False).run(burst=True)
+    Board("mails", jobboard.url.replace("127.0.0.1", "localhost")).post(1)
+    with jobboard_of_its_own() as other:
+        other.post(1)
+
+
+def jobboard_of_its_own():
+    from jobboard.testing import TestServer
+
+    return TestServer()
+
+
+def test_a_board_that_is_meant_is_not_refused(jobboard):
+    import redis
+
+    with pytest.raises(TypeError, match="allow takes boards"):
+        jobboard.allow("mails")
+    jobboard.allow(board)
+    with pytest.raises(redis.ConnectionError):
+        board.post(1)
+
+
+def test_a_board_of_a_test_without_the_fixture_is_not_refused():
+    import redis
+
+    with pytest.raises(redis.ConnectionError):
+        board.post(1)
+
+
 def test_third(jobboard, jobboard_worker):
     assert board.client is not jobboard.client, "released"
     jobboard.use(board)
@@ -113,7 +155,7 @@ def test_last():
 
 
 def test_one_server_for_a_run_and_an_empty_one_for_each_test(outcome) -> None:
-    outcome(5, test_it=TESTS)
+    outcome(8, test_it=TESTS)
 
 
 @pytest.mark.every_server

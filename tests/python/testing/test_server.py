@@ -129,6 +129,12 @@ def test_boards_of_a_program_use_it_until_they_are_released(at_hand: TestServer)
         assert asyncio.run(asynchronous.post(1, id="b")) == "b"
         with pytest.raises(TypeError, match="use takes boards"):
             at_hand.use("mails")
+        forgotten = jobboard.Board("forgotten", "redis://127.0.0.1:1")
+        with pytest.raises(RuntimeError, match="its jobs are real"):
+            forgotten.post(1)
+        at_hand.release()
+        with pytest.raises(redis.ConnectionError):
+            forgotten.post(1)
     assert [one.client for one in (plain, sharded, asynchronous)] == before
     assert sharded.boards[0].client is before[1]
 

@@ -216,7 +216,7 @@ def _split(host: str) -> Any:
 
 def place_of(client: Any) -> str:
     """Where its server is, without passwords."""
-    if isinstance(client, redis.RedisCluster):
+    if isinstance(client, (redis.RedisCluster, redis.asyncio.RedisCluster)):
         return f"a cluster ({', '.join(client.nodes_manager.startup_nodes)})"
     pool = client.connection_pool
     if isinstance(pool, redis.sentinel.SentinelConnectionPool):

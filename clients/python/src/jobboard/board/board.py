@@ -21,7 +21,7 @@ from .listing import Listing
 from .operating import Operating
 from .posting import Posting
 from .reading import Reading
-from .sending import Async, Plain, Request, Sync
+from .sending import Async, Plain, Request, Sync, guard
 from .waiting import Waiting
 from .working import Working
 
@@ -93,6 +93,7 @@ class Board(Verbs, Tasks, Watched, Sync):
         super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
 
     def send(self, request: Request[T]) -> T:
+        guard(self)
         try:
             reply = self.client.execute_command(*encoded(request.words), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
         except Exception as error:
@@ -142,6 +143,7 @@ class AsyncBoard(Verbs, AsyncTasks, AsyncWatched, Async):
         super().__init__(name, codec=codec, hook=hook, block=longest_block(self.client))
 
     async def send(self, request: Request[T]) -> T:
+        guard(self)
         try:
             reply = await self.client.execute_command(*encoded(request.words), NEVER_DECODE=True)
         except BaseException as error:

@@ -88,6 +88,15 @@ class Plain:
     """Gives requests instead of sending them."""
 
 
+GUARDS: list[Callable[[Any], None]] = []
+"""What is asked before a board talks to its server: raises when it must not. `jobboard.testing` adds one."""
+
+
+def guard(board: Any) -> None:
+    for refuse in GUARDS:
+        refuse(board)
+
+
 class Sync:
     """Sends and waits."""
 

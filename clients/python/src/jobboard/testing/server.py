@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import redis
+import redis.asyncio
 
 from ..board import AsyncBoard, AsyncShardedBoard, Board
-from ..connecting import connect_async
+from ..board.sending import GUARDS
+from ..connecting import connect_async, place_of
 from ..serving import CannotServe, ServerProcess, find_module, find_server
 from ..serving.ports import any_free
 from .clock import Clock
@@ -27,10 +29,13 @@ if TYPE_CHECKING:
 WITHIN = 60.0
 """Seconds that a server has to start."""
 ASYNC = (AsyncBoard, AsyncShardedBoard)
+CLIENTS = (redis.Redis, redis.RedisCluster, redis.asyncio.Redis, redis.asyncio.RedisCluster)
 SERVER, MODULE = "TestServer(server=…)", "TestServer(module=…)"
 """What names other parts."""
 TRIES = 5
 """Ports that are tried: another program may take one between the look and the start."""
+RUNNING: list[TestServer] = []
+"""The servers of this process: a guard lets boards talk to each of them."""
 
 
 class TestServer:
@@ -60,6 +65,7 @@ class TestServer:
         self._parts, self._config = (find_server(server, SERVER), find_module(module, MODULE)), config
         self._process: ServerProcess | None = None
         self._used: list[tuple[Any, Any]] = []
+        self._allowed: set[str] = set()
 
     def start(self) -> None:
         """Starts it, and waits until it answers."""
@@ -70,6 +76,7 @@ class TestServer:
             self._folder.cleanup()
             raise
         atexit.register(self.stop)
+        RUNNING.append(self)
         self.client: redis.Redis = redis.Redis.from_url(self.url)
         if self.manual_clock:
             self.clock.set(datetime.now(timezone.utc))
@@ -81,6 +88,7 @@ class TestServer:
             return
         atexit.unregister(self.stop)
         self.release()
+        RUNNING.remove(self)
         self.client.close()
         process.kill()
         self._folder.cleanup()
@@ -105,27 +113,52 @@ class TestServer:
         return AsyncBoard(name or self.name, connect_async(self.url), **{"codec": self.codec, **options})
 
     def use(self, *boards: Any) -> None:
-        """Lets boards of a program (Board, ShardedBoard, AsyncBoard) talk to this server, until `release`."""
+        """Lets boards of a program (Board, ShardedBoard, AsyncBoard) talk to this server, until `release`.
+        Until then boards of other servers are refused, as by `guard`.
+        """
+        _check_boards("use", boards)
+        self.guard()
         for board in boards:
-            if not hasattr(board, "client"):
-                raise TypeError(f"use takes boards, not {board!r:.100}")
             client = connect_async(self.url) if isinstance(board, ASYNC) else self.client
             for part in (board, *getattr(board, "boards", ())):
                 self._used.append((part, part.client))
                 part.client = client
 
+    def guard(self) -> None:
+        """Refuses, until `release`, what a board of another server sends: a test that forgets `use` would
+        post real jobs.
+        """
+        if self._refuse_real not in GUARDS:
+            GUARDS.append(self._refuse_real)
+
+    def allow(self, *boards: Any) -> None:
+        """Lets boards talk to their own servers in spite of `guard`, until `release`."""
+        _check_boards("allow", boards)
+        self._allowed.update(place_of(board.client) for board in boards)
+
     def refuse_foreign(self, board: Any) -> None:
         """Raises RuntimeError when a board is on another server: its jobs are real."""
-        pool = getattr(board.client, "connection_pool", None)
+        if not self._has(board.client):
+            raise _foreign(board, "")
+
+    def _refuse_real(self, board: Any) -> None:
+        client = board.client
+        if not isinstance(client, CLIENTS) or any(server._has(client) for server in RUNNING):
+            return  # what is no client of redis-py is a test's own
+        if place_of(client) not in self._allowed:
+            raise _foreign(board, ", or jobboard.allow(board) if you mean them")
+
+    def _has(self, client: Any) -> bool:
+        pool = getattr(client, "connection_pool", None)
         here, there = urlsplit(self.url), getattr(pool, "connection_kwargs", {})
-        if (there.get("host"), there.get("port")) != (here.hostname, here.port):
-            raise RuntimeError(
-                f"{board!r:.100} is on another server than that of the tests, so its jobs are real: "
-                "call jobboard.use(board) first"
-            )
+        host = "127.0.0.1" if there.get("host") == "localhost" else there.get("host")
+        return (host, there.get("port")) == (here.hostname, here.port)
 
     def release(self) -> None:
-        """Gives the boards that `use` has taken their own clients again."""
+        """Gives the boards that `use` has taken their own clients again, and refuses none any more."""
+        if self._refuse_real in GUARDS:
+            GUARDS.remove(self._refuse_real)
+        self._allowed.clear()
         while self._used:
             part, client = self._used.pop()
             part.client = client
@@ -183,3 +216,16 @@ class TestServer:
                 return self._started(tries - 1)
             raise
         return process
+
+
+def _check_boards(verb: str, boards: Sequence[Any]) -> None:
+    for board in boards:
+        if not hasattr(board, "client"):
+            raise TypeError(f"{verb} takes boards, not {board!r:.100}")
+
+
+def _foreign(board: Any, more: str) -> RuntimeError:
+    return RuntimeError(
+        f"{board!r:.100} is on another server than that of the tests, so its jobs are real: "
+        f"call jobboard.use(board) first{more}"
+    )

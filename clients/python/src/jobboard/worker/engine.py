@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..board import Board, Requests
 from ..board.context import Context
+from ..board.sending import guard
 from ..durations import of_ms
 from ..jobs import Job
 from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped, Unhandled
@@ -96,6 +97,7 @@ class Engine:
     def __init__(
         self, board: Board | ShardedBoard, options: Options, pool: Pool, given: AnyBoard | None = None
     ) -> None:
+        guard(board)  # its connections are its own
         self.board, self.options, self.pool = board, options, pool
         self.given = board if given is None else given
         """What handlers get as `context.board`: of a sharded board the whole."""
