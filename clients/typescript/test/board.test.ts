@@ -670,6 +670,10 @@ describe('waiting', () => {
     const [a, b, c] = await board.claim('alice', { count: 3 });
     assert.ok(a && b && c);
     await assert.rejects(board.result('a', { timeout: '10ms' }), TimedOut);
+    await board.post(1, { id: 'waits' });
+    await assert.rejects(board.result('waits', { timeout: '1ms' }), /^TimedOut: waits has not ended in time: it is ready, and no worker has claimed it$/);
+    await board.cancel('waits');
+    await assert.rejects(board.result('waits'), /^JobFailed: waits cancelled$/);
     const result = board.result('a', { timeout: '30s' });
     await board.consume('alice', a, { result: { sum: 4 } });
     assert.deepEqual(await result, { sum: 4 });

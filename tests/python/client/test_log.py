@@ -129,7 +129,7 @@ def test_a_child_process_tells_its_traceback(jobs, process, told) -> None:
     assert 'raise ValueError("as asked")' in failed["traceback"]
     [own] = [line for line in lines if line["message"] == "about to raise"]
     assert (own["job_id"], own["job_name"], own["logger"]) == ("a", "raise", "client_app")
-    assert lines[0]["message"].endswith("1 processes") and lines[-1]["message"].endswith("it ended 1 jobs")
+    assert lines[0]["message"].endswith("1 processes") and lines[-1]["message"].endswith("it ended 1 job")
 
 
 def test_json_is_one_line_whatever_it_holds() -> None:

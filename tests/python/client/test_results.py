@@ -84,7 +84,7 @@ def test_who_may_not_cancel_is_told_that_the_time_has_passed(server, jobs) -> No
     try:
         theirs = jobboard.Board("board", f"redis://producer:secret@127.0.0.1:{server.port}")
         with pytest.raises(
-            TimeoutError, match="has not ended in time, and could not be cancelled: "
+            TimeoutError, match="it is ready, and no worker has claimed it, and could not be cancelled: "
         ) as caught:
             theirs.call(1, within="1ms")
         assert isinstance(caught.value.__cause__, redis.exceptions.NoPermissionError)
@@ -93,3 +93,36 @@ def test_who_may_not_cancel_is_told_that_the_time_has_passed(server, jobs) -> No
             theirs.result("a", timeout="1s")
     finally:
         server.client().execute_command("ACL", "DELUSER", "producer")
+
+
+def test_who_waits_in_vain_is_told_where_the_job_is(jobs) -> None:
+    jobs.post(1, id="ready")
+    jobs.post(1, id="scheduled", delay="1h")
+    jobs.post(1, id="blocked", after=["ready"])
+    jobs.post(1, id="claimed", queue="other")
+    jobs.claim("w", queues=["other"])
+    for id, said in (
+        ("ready", "it is ready, and no worker has claimed it"),
+        ("scheduled", "it is scheduled: its time has not come"),
+        ("blocked", "it is blocked: it waits for other jobs or for signals"),
+        ("claimed", "it is claimed: a worker is at it"),
+    ):
+        with pytest.raises(TimeoutError, match=f"^{id} has not ended in time: {said}$"):
+            jobs.result(id, timeout="1ms")
+
+
+def test_a_cancelled_job_says_so_once(jobs, caplog) -> None:
+    @jobs.task()
+    def looks(context: jobboard.Context) -> None:
+        jobs.cancel(context.id)
+        while True:
+            context.check()
+
+    id = looks.post()
+    with caplog.at_level("INFO", "jobboard.worker"):
+        Worker(jobs, concurrency=1).run(burst=True)
+    with pytest.raises(JobFailed) as caught:
+        jobs.result(id)
+    assert str(caught.value) == f"{id} cancelled"
+    [line] = [one.getMessage() for one in caplog.records if getattr(one, "outcome", None) == "cancelled"]
+    assert line.startswith(f"looks {id} cancelled in ") and line.endswith("(queue default, attempt 1)")

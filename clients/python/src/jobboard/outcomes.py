@@ -126,6 +126,10 @@ class Fail(Outcome):
         return [] if self.retry is None else ["RETRY", to_ms(self.retry)]
 
 
+CANCELLED = "cancelled"
+"""Why a worker gives a job back whose cancel was requested."""
+
+
 class GiveBack(Outcome):
     """Back to the queue, at no cost; cancelled, when somebody asked for that."""
 

@@ -33,6 +33,13 @@ export interface OutputChunk {
 
 const PATIENCE: Readonly<Record<keyof Patience, true>> = { timeout: true, signal: true };
 const RETAIN = '60s';
+/** What a job does that has not ended, by its state. */
+const STANDS: Readonly<Partial<Record<string, string>>> = {
+  ready: 'it is ready, and no worker has claimed it',
+  claimed: 'it is claimed: a worker is at it',
+  scheduled: 'it is scheduled: its time has not come',
+  blocked: 'it is blocked: it waits for other jobs or for signals',
+};
 /** The fields that every heartbeat changes. */
 const OF_HEARTBEATS = ['version', 'modified', 'deadline', 'until'];
 const ENDS: ReadonlySet<string> = new Set(['complete', 'failed', 'cancelled', 'trashed']);
@@ -64,7 +71,7 @@ export class Waiting extends Reading {
   async result<R = unknown>(id: string, options: Patience = {}): Promise<R> {
     refuseUnknown('result', options, PATIENCE);
     const found = await this.wait([id], { ...options, fields: ['id', 'state', 'result', 'kind', 'message', 'reason'] });
-    if (found === null) throw new TimedOut(`${id} has not ended in time`);
+    if (found === null) throw await this.#notEnded(id);
     const [job] = found;
     if (!job) throw await this.#withoutRecord(id);
     if (job.state !== 'complete') throw new JobFailed(job.id, job.state, why(job), job);
@@ -152,6 +159,13 @@ export class Waiting extends Reading {
     }
   }
 
+  /** Says where the job is instead: nobody may work there. */
+  async #notEnded(id: string): Promise<TimedOut> {
+    const text = `${id} has not ended in time`;
+    const state = await this.get(id, { fields: ['state'] }).then((job) => job?.state, () => undefined);
+    return new TimedOut(state === undefined ? text : `${text}: ${STANDS[state] ?? `it is ${state}`}`);
+  }
+
   /** What a job has come to whose record was not kept. */
   async #withoutRecord(id: string): Promise<NoResult> {
     const dropped = 'its record was not kept';
@@ -190,5 +204,6 @@ function without(record: Reply, ignored: ReadonlySet<string>): readonly Reply[] 
 /** Why a job did not complete. */
 function why(job: Job): string {
   const told = [job.kind, job.message].filter(Boolean).join(': ');
-  return job.state === 'failed' ? told || (job.reason ?? '') : (job.reason ?? told);
+  const found = job.state === 'failed' ? told || (job.reason ?? '') : (job.reason ?? told);
+  return found === job.state ? '' : found;
 }

@@ -179,7 +179,7 @@ export class Engine {
 
   #debug(run: Run, outcome: Outcome): void {
     const took = run.began === 0 ? 0 : Date.now() - run.began;
-    this.options.log.debug(`${run.shown} ended as ${outcome.kind} in ${String(took)} ms (queue ${run.job.queue}, attempt ${String(run.job.attempt)})`);
+    this.options.log.debug(`${run.shown} ended as ${outcome.kind === 'giveBack' && run.context.cancelled ? 'cancelled' : outcome.kind} in ${String(took)} ms (queue ${run.job.queue}, attempt ${String(run.job.attempt)})`);
   }
 
   holds(run: Run): boolean {

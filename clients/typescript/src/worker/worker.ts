@@ -110,7 +110,7 @@ export class Worker extends Emitter {
     }
     if (!(await engine.waitSent(LEAVE_WITHIN))) log.warn(`${this.name} ends without having told the server of ${String(engine.held.size)} jobs`);
     await engine.leave();
-    log.info(`${this.name} has stopped: it ended ${String(engine.done)} jobs`);
+    log.info(`${this.name} has stopped: it ended ${counted(engine.done, 'job', 'jobs')}`);
     return allDone;
   }
 
@@ -123,7 +123,7 @@ export class Worker extends Emitter {
         const tell = then.state === 'failed' ? 'error' : 'warn';
         const stack = outcome.stack === undefined ? '' : `\n${outcome.stack}`;
         const why = outcome.kind === 'trash' ? String(outcome.options[1]) : outcome.head.join(': ');
-        this.options.log[tell](`${run.shown} failed (attempt ${String(run.job.attempt)}): ${why}; it is ${then.state}${then.left === undefined ? '' : `, ${String(then.left)} retries left`}${stack}`);
+        this.options.log[tell](`${run.shown} failed (attempt ${String(run.job.attempt)}): ${why}; it is ${then.state}${then.left === undefined ? '' : `, ${counted(then.left, 'retry', 'retries')} left`}${stack}`);
         this.emit('failed', run.context, outcome.value, then);
       },
       lost: (run: Run, why: string) => this.emit('lost', run.context, why),
@@ -138,4 +138,8 @@ const isBoard = (given: unknown): given is Board => typeof given === 'object' &&
 function some(runs: readonly Run[]): string {
   const shown = runs.slice(0, 5).map((run) => run.shown);
   return `${shown.join(', ')}${runs.length > 5 ? ` and ${String(runs.length - 5)} more` : ''}`;
+}
+
+function counted(number: number, one: string, many: string): string {
+  return `${String(number)} ${number === 1 ? one : many}`;
 }

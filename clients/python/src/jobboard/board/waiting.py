@@ -33,8 +33,9 @@ T = TypeVar("T")
 
 def _why(job: Job) -> str:
     """Why a job did not complete: class and message of its failure, or the reason that was given."""
-    told = [one for one in (job.kind, job.message) if one]
-    return job.reason or ": ".join(told) if job.state != "failed" else ": ".join(told) or job.reason or ""
+    failure = ": ".join(one for one in (job.kind, job.message) if one)
+    found = failure or job.reason if job.state == "failed" else job.reason or failure
+    return found if found and found != job.state else ""
 
 
 class OutputChunk(NamedTuple):
@@ -66,6 +67,13 @@ def _chunks(found: Mapping[str, Any]) -> list[OutputChunk]:
 
 RENEWED = ("version", "modified", "deadline", "until")
 """What a heartbeat changes of a job that runs on as before."""
+STANDS = {
+    "ready": "it is ready, and no worker has claimed it",
+    "claimed": "it is claimed: a worker is at it",
+    "scheduled": "it is scheduled: its time has not come",
+    "blocked": "it is blocked: it waits for other jobs or for signals",
+}
+"""What a job does that has not ended, by its state."""
 RETAIN = "60s"
 """How long `call` lets the record stay for itself."""
 
@@ -138,7 +146,7 @@ class Waiting(Family):
         words = ["JOBS", 1, id, "ALL", *record_words(fields)]
         found = yield from self._wait(words, timeout, replies.list_of(replies.optional(self._job)))
         if found is None:
-            raise TimeoutError(f"{replies.text(id)} has not ended in time")
+            raise (yield from self._not_ended(id))
         [job] = found
         if job is None:
             raise (yield from self._without_record(id))
@@ -248,6 +256,15 @@ class Waiting(Family):
         found: dict[str, Any] | None
         found = yield self._request("JOB.OUTPUT", [*words], replies.optional(replies.mapping()))
         return found
+
+    def _not_ended(self, id: Name) -> Steps[TimeoutError]:
+        """Says where the job is instead: nobody may work there."""
+        text = f"{replies.text(id)} has not ended in time"
+        try:
+            job = yield from Reading.get.of(self, id, fields=["state"])
+        except redis.RedisError:
+            return TimeoutError(text)
+        return TimeoutError(text if job is None else f"{text}: {STANDS.get(job.state, f'it is {job.state}')}")
 
     def _without_record(self, id: Name) -> Steps[NoResult]:
         """What a job has come to whose record was not kept."""

@@ -12,7 +12,7 @@ from .. import replies
 from ..board import Requests
 from ..board.answers import beat
 from ..errors import LOST, BoardError, Gap, Limit, Refused, translated
-from ..outcomes import TEXT, Complete, Fail, GiveBack, Outcome, shortened
+from ..outcomes import CANCELLED, TEXT, Complete, Fail, GiveBack, Outcome, shortened
 from . import journal
 from .engine import Engine
 from .run import Run
@@ -268,7 +268,7 @@ class Batch:
         asked = code == "CANCELLED" and "requested" in str(error)
         if asked and not isinstance(outcome, GiveBack):
             run.context.cancelled = True
-            self.instead.append((run, GiveBack("cancelled")))
+            self.instead.append((run, GiveBack(CANCELLED)))
             return
         if code == "ERR" and isinstance(outcome, GiveBack) and outcome.pause is not None:
             log.error("%s: the server refuses its pause: %s", journal.who(run), error)

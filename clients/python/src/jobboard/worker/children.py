@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any
 
-from ..outcomes import CancelRequested, Fail, GiveBack, GoHome, Lost, Nothing, Outcome, said
+from ..outcomes import CANCELLED, CancelRequested, Fail, GiveBack, GoHome, Lost, Nothing, Outcome, said
 from .child import Setup, portable, serve
 from .engine import Engine
 from .performer import Performer
@@ -126,7 +126,7 @@ class ProcessPool(ThreadPool):
         if isinstance(reason, Lost):
             return Nothing()
         if isinstance(reason, CancelRequested):
-            return GiveBack("cancelled")
+            return GiveBack(CANCELLED)
         if isinstance(reason, GoHome) or self.killed:
             return GiveBack("the worker stops")
         how = f"by signal {signal.Signals(-code).name}" if code and code < 0 else f"with status {code}"

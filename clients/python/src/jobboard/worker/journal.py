@@ -10,7 +10,7 @@ from typing import Any
 
 from ..board.answers import failure
 from ..durations import to_ms
-from ..outcomes import Complete, Fail, GiveBack, Next, Outcome, PutAside, Unhandled, shortened
+from ..outcomes import CANCELLED, Complete, Fail, GiveBack, Next, Outcome, PutAside, Unhandled, shortened
 from ..replies import text
 from .run import Run
 from .traces import SHOWN_TEXT, shown
@@ -41,7 +41,7 @@ def ended(run: Run, outcome: Outcome, reply: Any) -> None:
     elif isinstance(outcome, PutAside):
         _tell(logging.WARNING, run, "put aside", "trashed", outcome.reason)
     elif isinstance(outcome, GiveBack):
-        _given_back(run, outcome, text(reply))
+        _given_back(run, outcome)
 
 
 def lost(run: Run, why: str) -> None:
@@ -67,6 +67,10 @@ def some(runs: Iterable[Run]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
+def counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
 def _failed(run: Run, outcome: Fail, reply: Any) -> None:
     found = failure(reply)
     message = shortened(outcome.message, SHOWN_TEXT).decode()
@@ -84,14 +88,14 @@ def _failed(run: Run, outcome: Fail, reply: Any) -> None:
         _tell(logging.ERROR, run, "failed for good", "failed", why, **more)
         return
     due = datetime.fromtimestamp((found.due or time.time() * 1000) / 1000, timezone.utc)
-    left = "any number of retries" if found.left < 0 else f"{found.left} retries"
+    left = "any number of retries" if found.left < 0 else counted(found.left, "retry", "retries")
     at = due.astimezone().isoformat(sep=" ", timespec="seconds")
     why += f"; next try at {at}, {left} left"
     _tell(logging.WARNING, run, "failed", "retry", why, due=due.isoformat(timespec="milliseconds"), **more)
 
 
-def _given_back(run: Run, outcome: GiveBack, state: str) -> None:
-    if state == "cancelled":
+def _given_back(run: Run, outcome: GiveBack) -> None:
+    if run.context.cancelled or outcome.reason == CANCELLED:
         _tell(logging.INFO, run, "cancelled", "cancelled")
         return
     # Jobs without a handler are told of once for each name, by UnhandledJobs.

@@ -15,6 +15,7 @@ from ..board.hooks import Hook
 from ..codecs import PayloadError
 from ..handlers import Handler, Handlers, NoHandler
 from ..outcomes import (
+    CANCELLED,
     Abandon,
     CancelRequested,
     Complete,
@@ -128,7 +129,7 @@ class Performer:
         if isinstance(error, Lost):
             return Nothing()
         if isinstance(error, CancelRequested):
-            return GiveBack("cancelled")
+            return GiveBack(CANCELLED)
         if isinstance(error, GoHome):
             return GiveBack("the worker stops")
         if isinstance(error, NoHandler):

@@ -308,7 +308,7 @@ class Worker:
             log.warning("%s ends without having told the server of %d jobs", self.name, len(engine.held))
         claimer.join(engine.board.block / 1000 + 1)
         engine.sender.leave()
-        log.info("%s has stopped: it ended %d jobs", self.name, engine.done)
+        log.info("%s has stopped: it ended %s", self.name, journal.counted(engine.done, "job", "jobs"))
         return all_done
 
     @contextlib.contextmanager
