@@ -176,6 +176,12 @@ export function refuseUnknownOfTask(name: string, given: object): void {
   refuseUnknown(`the task '${name}'`, given, names, otherWord, true);
 }
 
+/** Those of a task's schedule: of `JOB.SCHEDULE SET`, and its id. */
+export function refuseUnknownOfSchedule(name: string, given: object): void {
+  const known = COMMANDS['JOB.SCHEDULE SET'].map(([key]) => key).filter((key) => key !== 'name');
+  refuseUnknown(`the schedule of '${name}'`, given, Object.fromEntries(['cron', 'every', 'id', ...known].map((key) => [key, true as const])), otherWord, true);
+}
+
 /** Whether a name is an option of node-redis. */
 export const isOfServer = (name: string): boolean => [CLIENT, CLUSTER, SENTINELS].some((names) => Object.hasOwn(names, name));
 

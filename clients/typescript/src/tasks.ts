@@ -9,9 +9,11 @@ import type { Duration } from './durations.js';
 import { ArgumentError } from './errors.js';
 import type { PostOptions, ScheduleSetOptions } from './generated.js';
 import type { ErrorClass } from './handlers.js';
+import { refuseUnknownOfSchedule } from './known.js';
 import { type Complete, Next } from './outcomes.js';
 import { type Schema, validated } from './schema.js';
 import { shown } from './shown.js';
+import { optionWords } from './words.js';
 
 /** Options that only one job can have, and not a task. */
 type OfOneJob = 'id' | 'nx' | 'xx' | 'replace' | 'name' | 'at' | 'after' | 'strict' | 'parent' | 'share';
@@ -63,7 +65,10 @@ export class Task<Input, Output = Input, Result = unknown> {
     readonly name: string,
     readonly schema: Schema<Input, Output> | undefined,
     readonly options: TaskOptions<Input>,
-  ) {}
+  ) {
+    const { noretry: _noretry, result: _result, unique, ...words } = options;
+    optionWords('JOB.POST', { ...words, ...(typeof unique === 'string' ? { unique } : {}) }, board.codec); // raises what a post would
+  }
 
   /**
    * Says which function does the jobs of this task; in workers. Its result is that of the task.
@@ -114,6 +119,7 @@ export class Task<Input, Output = Input, Result = unknown> {
    * are not given stay as they are: `board.scheduleDel` before makes it anew.
    */
   async schedule(times: Times, payload: Input): Promise<void> {
+    if (typeof times === 'object' && (times as unknown) !== null) refuseUnknownOfSchedule(this.name, times);
     const { cron, every } = { ...times } as { cron?: unknown; every?: unknown };
     if (cron === undefined && every === undefined) throw new TypeError(`${this.name}: when? schedule({ cron: '0 3 * * *' }, payload), or { every: '1h' }`);
     const { id = this.name, ...rest } = times;

@@ -2,6 +2,7 @@
 import type { Codec } from './codecs.js';
 import { type Duration, toMs } from './durations.js';
 import { COMMANDS, type CommandName, FILTERS, type Filters, type Shape } from './generated.js';
+import { nearest } from './handlers.js';
 import { otherWord } from './other-words.js';
 import { shown } from './shown.js';
 import { toUnix } from './times.js';
@@ -56,7 +57,9 @@ function unknownOption(command: string, key: string, rows: readonly Row[]): Type
   const other = /^JOB\.(M?POST|FLOW|SCHEDULE)/.test(command) ? otherWord(key) : undefined;
   if (other !== undefined) return new TypeError(`${command} has no option '${key}': write ${other}`);
   const near = known.find((one) => one.toLowerCase() === key.toLowerCase().replaceAll(/[-_]/g, ''));
-  return new TypeError(`${command} has no option '${key}'${near === undefined ? `; there are ${known.join(', ')}` : `: did you mean '${near}'?`}`);
+  if (near !== undefined) return new TypeError(`${command} has no option '${key}': did you mean '${near}'?`);
+  const like = nearest(key, known);
+  return new TypeError(`${command} has no option '${key}'; there are ${known.join(', ')}${like === undefined ? '' : `. Did you mean '${like}'?`}`);
 }
 
 function words([key, word, shape, choices]: Row, value: unknown, codec: Codec): Word[] {

@@ -22,5 +22,14 @@ test('an option under the name of another library is refused with ours', async (
     await assert.rejects(board.scheduleSet('s', {}, { every: '1h', ...(options as object) }), says);
     assert.throws(() => board.task('work', options), says);
   }
-  await assert.rejects(board.post({}, { dealy: 1 } as never), /; there are .*delay/);
+  await assert.rejects(board.post({}, { dealy: 1 } as never), /; there are .*delay.*\. Did you mean 'delay'\?$/);
+});
+
+test('a misspelt option of a call or a schedule is named, and a wrong value of a task where the task is made', async () => {
+  const board = server.board();
+  const task = board.task('mail');
+  await assert.rejects(task.post({}, { dely: '5s' } as never), /no option 'dely'; .*Did you mean 'delay'\?$/);
+  await assert.rejects(task.schedule({ evry: '1s' } as never, {}), /^TypeError: the schedule of 'mail' has no option 'evry'; .*Did you mean 'every'\?$/);
+  assert.throws(() => board.task('t2', { backoff: 5 } as never), /^TypeError: backoff .*5/);
+  board.task('t2', { backoff: '5s', unique: true, noretry: [TypeError] });
 });

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, ov
 
 from ..arguments import Name
 from ..handlers import DEFAULT_QUEUE
+from ..other_words import hint_of
 from ..outcomes import Next
 from ..signatures import ArgumentError
 from ..values import convert
@@ -40,6 +41,8 @@ ELSEWHERE = {
     **dict.fromkeys(["s", "si", "signature", "message"], "write {task}.job(…), and board.flow(chain(…))"),
 }
 """What people who come from another library try, with what they want."""
+
+OF_A_SCHEDULE = "cron arguments id every tz start end max backlog overlap spread".split()
 
 
 def check_request(task: Any, request: Any) -> None:
@@ -158,6 +161,7 @@ class TaskVerbs(Generic[P, R]):
             if name in self.definition.signature.parameters or self.definition.signature.more:
                 raise TypeError(f"{self.name}: arguments of the calls stand in arguments={{{name!r}: …}}")
             hint = f": write {self.__name__}.using({name}=…).schedule(…)" if name in KNOWN else ""
+            hint = hint or f"; {hint_of(name, OF_A_SCHEDULE)}"
             raise TypeError(f"{self.name}: a schedule has no option {name!r}{hint}")
         if arguments is not None and not isinstance(arguments, Mapping):
             first = next(iter(self.definition.signature.parameters), "name")
