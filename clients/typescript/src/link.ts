@@ -287,7 +287,7 @@ export class Link {
       return new BoardError('MOVED', `${this.#shown} is a node of a cluster, and ${moved} has this board: new Board(name, { rootNodes: [{ url: 'redis://${this.#shown}' }] }) finds the node of a board`);
     }
     if (!/^(WRONGPASS|NOAUTH)$/.test(found.code)) return found;
-    return new BoardError(found.code, `${found.detail.replace(/\.$/, '')} (the user '${this.user}' at ${this.#shown}): user and password stand in the URL, redis://user:password@host:port`);
+    return new BoardError(found.code, `user and password stand in the URL, redis://user:password@host:port (${this.#shown} says to the user '${this.user}': ${found.detail.replace(/\.$/, '')})`);
   }
 
   /**

@@ -32,7 +32,7 @@ describe('where it claims', () => {
     await ask(server.url, 'ACL', 'SETUSER', 'ann', 'on', '>right', '~*', '&*', '+@all');
     t.after(async () => ask(server.url, 'ACL', 'DELUSER', 'ann'));
     const url = new URL(server.url);
-    const text = new RegExp(String.raw`^WRONGPASS .* \(the user 'ann' at ${url.host}\): user and password stand in the URL, redis://user:password@host:port$`);
+    const text = new RegExp(String.raw`^WRONGPASS user and password stand in the URL, redis://user:password@host:port \(${url.host} says to the user 'ann': invalid username-password pair .*\)$`);
     for (const place of [server.url.replace('//', '//ann:wrong@'), { username: 'ann', password: 'wrong', socket: { host: url.hostname, port: Number(url.port) } }]) {
       const board = new Board('jobs', { server: place });
       board.handler('x', () => 1);

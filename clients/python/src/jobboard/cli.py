@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except redis.AuthenticationError as error:
-        said = str(error).partition(": user and password stand in the URL")[0]
+        said = str(error).rpartition("(the server says: ")[2].removesuffix(")")
         print(escaped(f"jobboard: {PASSWORD} (the server says: {said})"), file=sys.stderr)
         return 1
     except (redis.ConnectionError, redis.InvalidResponse) as error:

@@ -240,6 +240,8 @@ GREETINGS = {"on_connect", "on_connect_check_health"}
 
 SAYS = "says where the server is"
 
+LOG_IN = "user and password stand in the URL"
+
 NO_NODE = "no node of a cluster at"
 
 HTTP_TO_HIREDIS = 'Protocol error, got "H" as reply type'
@@ -263,8 +265,10 @@ def explained(error: Exception, name: str = NAMES, among: str = "server") -> Exc
     if vars(error).get("is_explained"):
         return error
     if isinstance(error, redis.AuthenticationError):
-        hint = "user and password stand in the URL: redis://user:password@host:port"
-        hint += "" if name == NAMES else f" in {name}"
+        hint = f"{LOG_IN}: redis://user:password@host:port" + ("" if name == NAMES else f" in {name}")
+        error.is_explained = True  # type: ignore[attr-defined]
+        error.args = (f"{hint} (the server says: {text.rstrip('.')})",)
+        return error
     elif text.startswith("Protocol Error") and "HTTP/" in text or text.startswith(HTTP_TO_HIREDIS):
         hint = f"a web server answers there, such as the console: {name} names the server's own port"
     elif text.startswith("No master found"):
