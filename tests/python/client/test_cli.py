@@ -7,6 +7,7 @@ import importlib.machinery
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -414,6 +415,7 @@ SECRET = "redis://:topsecret@127.0.0.1:1"
         (["list", "board", f"--urll={SECRET}"], "did you mean --url?"),
         (["list", "board", "--state", "ruining"], "'claimed', 'complete'"),
         (["list", "board", "--state", "canceled"], "did you mean cancelled?"),
+        (["list", "board", "--state=failed,cancelled"], "write --state failed --state cancelled"),
     ],
 )
 def test_a_word_in_the_wrong_place(words, said, capsys) -> None:
@@ -477,3 +479,28 @@ def test_a_failed_job_says_why_and_what_to_type(cli, jobs) -> None:
     )
     assert cli("kinds", "board")[1].splitlines()[1].split() == ["KeyError", "1"]
     assert cli("count", "board", "--kind", "KeyError")[1] == "1\n"
+
+
+def test_a_complete_job_shows_its_old_failure_as_such(cli, jobs) -> None:
+    for state in ("failed", "complete"):
+        job_id = jobs.post(1, id=state, retries=int(state == "complete"), backoff="1ms", retain="1h")
+        [job] = jobs.claim("w")
+        jobs.fail("w", job_id, token=job.token, kind="SMTPError", message="451")
+    [job] = jobs.claim("w", block="10s")
+    jobs.consume("w", job.id, token=job.token)
+    lines = cli("get", "board", "complete")[1].splitlines()
+    assert [" ".join(line.split()) for line in lines if "SMTP" in line or "451" in line] == [
+        "last failure SMTPError",
+        "its message 451",
+    ]
+    assert re.search(r"^kind +SMTPError$", cli("get", "board", "failed")[1], re.MULTILINE)
+    assert json.loads(cli("get", "board", "complete", "--json")[1])["kind"] == "SMTPError"
+
+
+def test_each_filter_says_what_passes(capsys) -> None:
+    with pytest.raises(SystemExit):
+        cli_module.main(["list", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for option in ("--tracked", "--lapsed", "--stage STAGE", "--awaits AWAITS", "--contains CONTAINS"):
+        assert re.search(rf"{option} (?:that|whose) ", told), option
+    assert "--message MESSAGE the message of whose last failure" in told

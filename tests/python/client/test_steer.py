@@ -70,7 +70,7 @@ def test_schedules(cli, jobs) -> None:
     assert cli("schedule", "set", "board", "nightly", '{"full": true}', *nightly)[0] == 0
     assert cli("schedule", "set", "board", "hourly", "--every", "1h30m")[0] == 0
     _, found, _ = cli("schedules", "board")
-    assert found[1][:2] == ["hourly", "active"] and "1.5h" in found[1]
+    assert found[1][:2] == ["hourly", "active"] and found[1][2:4] == ["every", "1h30m"]
     assert found[2][:9] == ["nightly", "active", *"0 2 * * *".split(), "Europe/Berlin", "report"]
     assert jobs.schedule_get("nightly")["payload"] == {"full": True}
     assert cli("schedule", "set", "board", "nightly", "--queue", "other")[0] == 0

@@ -31,6 +31,27 @@ else:
 AnyBoard = Board | ShardedBoard
 
 STATES = ["scheduled", "blocked", "ready", "claimed", "complete", "failed", "cancelled", "trashed"]
+FILTERS = {
+    "state": f"in this state: {', '.join(STATES)}",
+    "queue": "in this queue",
+    "group": "of this group",
+    "worker": "held by this worker",
+    "name": "with this name",
+    "tag": "with this tag",
+    "kind": "whose last failure is of this kind",
+    "user": "posted on behalf of this user",
+    "tracked": "that somebody follows",
+    "lapsed": "that have lost a lease",
+    "parent": "that are children of this job",
+    "after": "that wait for this job",
+    "awaits": "that wait for this signal",
+    "id": "whose id is this, or begins so: order-*",
+    "meta": "with this value in this field of their meta",
+    "stage": "whose reported stage contains this",
+    "message": "the message of whose last failure contains this",
+    "contains": "whose payload contains this, byte for byte",
+}
+"""What the filters say of the jobs that pass: see JOB.LIST."""
 
 
 def add_board(parser: argparse.ArgumentParser) -> None:
@@ -76,16 +97,20 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
                 "--since", type=revision, metavar="REVISION", help="changed since that revision"
             )
         elif name in FLAGS:
-            group.add_argument(f"--{name}", action="store_true", default=None)
+            group.add_argument(f"--{name}", action="store_true", default=None, help=FILTERS[name])
         elif name in TIMES:
             what = f"{name} between FROM and TO: 2h (before now), 2026-11-23T14:00+01:00, - for no bound"
             group.add_argument(f"--{name}", nargs=2, type=moment, metavar=("FROM", "TO"), help=what)
         elif name == "meta":
             for prefix in ("", "not-"):
-                group.add_argument(f"--{prefix}meta", action="append", type=pair, metavar="FIELD=VALUE")
+                about = None if prefix else FILTERS[name]
+                group.add_argument(
+                    f"--{prefix}meta", action="append", type=pair, metavar="FIELD=VALUE", help=about
+                )
         else:
             kind: dict[str, Any] = {"type": state, "choices": STATES} if name == "state" else {}
             for prefix in ("", "not-"):
+                kind["help"] = None if prefix else FILTERS.get(name)
                 group.add_argument(f"--{prefix}{name}", action="append", metavar=name.upper(), **kind)
 
 
@@ -264,6 +289,15 @@ def span(ms: Any) -> str:
         if ms >= UNITS[unit]:
             return f"{ms / UNITS[unit]:.1f}{unit}"
     return f"{round(ms)}ms"
+
+
+def exact(ms: int) -> str:
+    """A duration as a person writes it: 1h30m."""
+    parts = []
+    for unit in ("d", "h", "m", "s", "ms"):
+        number, ms = divmod(ms, UNITS[unit])
+        parts += [f"{number}{unit}"] if number else []
+    return "".join(parts)
 
 
 def say(*words: Any) -> None:

@@ -241,6 +241,9 @@ def in_words(found: dict[str, Any]) -> dict[str, Any]:
         found["left"] = left
     if "lapses" in found:
         found["lapses"] = f"{found['lapses']} leases lost" if found["lapses"] != 1 else "1 lease lost"
+    if found.get("state") == "complete":  # tried again after a failure: it is not what has become of the job
+        past = {"kind": "last failure", "message": "its message"}
+        found = {past.get(name, name): value for name, value in found.items()}
     if "previous" in found:
         found["previous"] = f"{found['previous']} (the worker that held it last)"
     return found

@@ -54,6 +54,10 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
+            if "," in str(value) and isinstance(action, argparse._AppendAction):
+                option, several = max(action.option_strings, key=len), str(value).split(",")
+                error.message += f"; for several write {' '.join(f'{option} {one}' for one in several)}"
+                raise
             near = difflib.get_close_matches(str(value), map(str, action.choices or ()), 1)
             error.message += f"; did you mean {near[0]}?" if near else ""
             raise

@@ -25,6 +25,7 @@ from .common import (
     columns,
     connect,
     duration,
+    exact,
     json_of,
     say,
     span,
@@ -211,7 +212,7 @@ def run_schedules(arguments: argparse.Namespace) -> int:
         return 0
     rows = [
         [
-            *(row["id"], row["state"], row.get("cron") or f"every {span(row['every'])}", row.get("tz", "")),
+            *(row["id"], row["state"], row.get("cron") or f"every {exact(row['every'])}", row.get("tz", "")),
             *(
                 row.get("name", ""),
                 row["queue"],
