@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import enum
+import inspect
 import os
+import pydoc
 import re
 import subprocess
 import sys
@@ -730,3 +732,14 @@ def test_by_name_a_key_of_a_task_leads_to_its_shard(jobs) -> None:
         with pytest.raises(Exists):
             mail.post(f"p{n}", "by its task")
         assert board.get(id, fields=["unique"]).unique
+
+
+def test_help_shows_what_a_verb_takes(jobs) -> None:
+    @jobs.task()
+    def mail(to: str) -> None: ...
+
+    shown = pydoc.plain(pydoc.render_doc(type(mail)))
+    assert "post(self, /, *args: 'P.args', **kwargs: 'P.kwargs') -> 'str'" in shown
+    assert re.search(r"schedule\(self, /, cron: .* every: .*\) -> 'None'", shown)
+    assert str(inspect.signature(mail.schedule)).startswith("(cron: ")
+    assert jobboard.Board.post(jobs, 1, id="a", elsewhere=True) == "a"

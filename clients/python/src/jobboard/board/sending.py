@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from datetime import timedelta
@@ -147,11 +148,26 @@ class Verb(Generic[P, T]):
 
     def __init__(self, build: Callable[..., Any], shard: Spread) -> None:
         self.build, self.shard = build, shard
-        functools.update_wrapper(self, build)  # type: ignore[arg-type]
+        functools.update_wrapper(self, build)
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
         return inspect.signature(self.build)
+
+    @functools.cached_property
+    def __signature__(self) -> inspect.Signature:
+        """What `help` shows: it returns the value of its steps."""
+        returned = re.sub(r"^(?:Steps|Request)\[(.*)\]$", r"\1", str(self.signature.return_annotation))
+        return self.signature.replace(return_annotation=returned)
+
+    @functools.cached_property
+    def bound_signature(self) -> inspect.Signature:
+        shown = self.__signature__
+        return shown.replace(parameters=[*shown.parameters.values()][1:])
+
+    def __call__(self, board: Any, /, *words: Any, **options: Any) -> Any:
+        """`Board.post(board, …)`, as of any method; `help` shows signatures only of what can be called."""
+        return self.__get__(board, type(board))(*words, **options)  # type: ignore[attr-defined]
 
     def start(self, board: Any, /, *words: Any, **options: Any) -> Generator[Any, Any, Any]:
         """Its steps, or pages, on a board that is no sharded one."""
@@ -176,6 +192,7 @@ class Verb(Generic[P, T]):
         def call(*words: Any, **options: Any) -> Any:
             return run(board, self.of(board, *words, **options))
 
+        call.__signature__ = self.bound_signature  # type: ignore[attr-defined]
         return call
 
 
