@@ -13,7 +13,7 @@ export const welcome = board
   });
 
 if (process.argv[2] === 'work') {
-  await new Worker(board, { concurrency: 4 }).run(); // until SIGTERM or SIGINT
+  await new Worker(board, { concurrency: 4, logger: console }).run(); // until SIGTERM or SIGINT; it says what it does
 } else {
   const id = await welcome.post({ to: 'ann' });
   console.log(await welcome.result(id, { timeout: '30s' })); // Hello ann

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import jobboard
 import pytest
@@ -20,7 +21,9 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 def test_the_examples_run(server, capsys, monkeypatch) -> None:
     monkeypatch.setenv("JOBBOARD_URL", f"redis://127.0.0.1:{server.port}")
-    names: dict = {"__name__": "app"}
+    module = ModuleType("app")
+    monkeypatch.setitem(sys.modules, "app", module)
+    names = vars(module)
     for number, block in enumerate(BLOCKS):
         code = block.replace("redis.Redis()", f"redis.Redis(port={server.port})")
         exec(compile(code, f"README, block {number + 1}", "exec"), names)

@@ -1,5 +1,5 @@
-"""`eval "$(python -m jobboard.serving)"`: tells programs in other languages where server and module are, those
-of the extra `server`.
+"""`eval "$(python -m jobboard.serving)"`: tells programs in other languages where the server and the module
+of the extra `server` are.
 """
 
 import shlex
