@@ -68,7 +68,7 @@ def first_job(folder: Path, package: Path) -> Path:
     assert setup == [one.text for one in readme if one.info in ("sh", "json")][:2], (
         "the package says the same"
     )
-    (folder / "setup.sh").write_text(mine["sh"].replace(" jobboard ", f" {package} "))
+    (folder / "setup.sh").write_text(mine["sh"].replace("../jobboard-*.tgz", str(package)))
     run(folder, "sh", "-e", "setup.sh")
     first = folder / "mails"
     (first / "tsconfig.json").write_text(mine["json"])

@@ -223,10 +223,11 @@ def test_tests_that_have_passed_are_not_run_again(repository: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("gpg"), reason="no GnuPG")
 def test_tag_and_checksums_are_signed_where_a_key_is_given(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     home = tmp_path / "gnupg"
     home.mkdir(mode=0o700)
+    request.addfinalizer(lambda: run(tmp_path, "gpgconf", "--homedir", home, "--kill", "gpg-agent"))
     monkeypatch.setenv("GNUPGHOME", str(home))
     words = [
         "gpg",
