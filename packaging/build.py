@@ -83,9 +83,6 @@ def stage_texts(version: str) -> None:
     for name in pages.brought():
         (STAGE / name).parent.mkdir(parents=True, exist_ok=True)
         write(name, pages.page(name))
-    for name in pages.programs():
-        (STAGE / name).parent.mkdir(parents=True, exist_ok=True)
-        write(name, (ROOT / name).read_text())
     write("jobboard.conf", snippets.settings(redis_conf))
     write("roles.conf", snippets.roles(redis_conf))
     write("redis.conf", snippets.beside_module(redis_conf))
@@ -131,7 +128,6 @@ def tarball(version: str, machine: Machine) -> None:
     if not (STAGE / CONSOLE).exists():
         paths = [path for path in paths if "console" not in path.name]
     members = {path.name: path for path in paths} | {each: STAGE / each for each in pages.brought()}
-    members |= {each: STAGE / each for each in pages.programs()}
     pack(DIST / f"{name}.tar.gz", {f"{name}/{place}": path for place, path in members.items()})
 
 
@@ -179,7 +175,7 @@ def python_package() -> None:
 def bill_of_materials(version: str) -> None:
     """What is linked into module and console, for those who have to look for known faults."""
     when = run("git", "log", "-1", "--format=%cI").strip()
-    run(PYTHON, ROOT / "packaging" / "sbom.py", version, when, DIST / f"jobboard-{version}.cdx.json")
+    run(PYTHON, ROOT / "packaging" / "sbom.py", "packages", version, when, DIST)
 
 
 def checksums() -> None:

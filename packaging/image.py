@@ -3,9 +3,9 @@
     make image                           for machines like this one
     make image MACHINES=linux-aarch64    for these too
 
-target/images has an archive for each, which `podman load` and `docker load` take. Nothing of an image is run
-while it is made, so that one for another processor is made in the same way. Times in it are those of the
-commit, but it has Debian's packages of the day: the bytes are not promised to be equal.
+target/images has an archive for each, which `podman load` and `docker load` take, and a bill of materials.
+Nothing of an image is run while it is made, so that one for another processor is made in the same way. Times
+in it are those of the commit, but it has Debian's packages of the day, so its bytes are not promised.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "packaging" / "image"
 IMAGES = ROOT / "target" / "images"
 STAGE = ROOT / "target" / "image"
+PYTHON = ROOT / "target" / "tools" / "venv" / "bin" / "python"
 SUITE = "trixie"
 """Of Debian: the first with Valkey."""
 PACKAGES = (
@@ -46,17 +47,20 @@ def main() -> None:
     wanted, skipped = machines.obtainable(asked)
     IMAGES.mkdir(parents=True, exist_ok=True)
     for machine in wanted:
-        path = image(version, machine, machines.compile_for(machine))
-        print(f"{path.stat().st_size:>12,}  target/images/{path.name}")
+        for path in image(version, machine, machines.compile_for(machine)):
+            print(f"{path.stat().st_size:>12,}  target/images/{path.name}")
     for name, why in skipped.items():
         print(f"image: NOT MADE for {name}: {why}", file=sys.stderr)
 
 
-def image(version: str, machine: Machine, programs: Programs) -> Path:
-    root = files(machine, programs)
+def image(version: str, machine: Machine, programs: Programs) -> list[Path]:
+    archive = files(machine, programs)
+    bill = IMAGES / f"jobboard-{version}-linux-{machine.debian}.cdx.json"
+    when = datetime.fromtimestamp(commit_time(), timezone.utc).isoformat()
+    run(PYTHON, ROOT / "packaging" / "sbom.py", "image", version, when, bill, STAGE / machine.name)
     container = buildah("from", "--arch", machine.debian, "scratch").strip()
     try:
-        buildah("add", container, root, "/")
+        buildah("add", container, archive, "/")
         buildah("config", *settings(version), container)
         path = IMAGES / f"jobboard-{version}-linux-{machine.debian}.tar"
         path.unlink(missing_ok=True)
@@ -68,7 +72,7 @@ def image(version: str, machine: Machine, programs: Programs) -> Path:
     finally:
         if container:
             buildah("rm", container)
-    return path
+    return [path, bill]
 
 
 def files(machine: Machine, programs: Programs) -> Path:
@@ -82,8 +86,10 @@ def files(machine: Machine, programs: Programs) -> Path:
             "--variant=extract",
             f"--architectures={machine.debian}",
             f"--include={','.join(PACKAGES.split())}",
+            "--skip=cleanup/apt/cache",
         ]
         run("mmdebstrap", "--quiet", *words, SUITE, unpacked)
+        register(unpacked)
         unpacked.rename(root)
     for pattern in UNUSED.split():
         for folder in root.glob(pattern):
@@ -116,6 +122,14 @@ def files(machine: Machine, programs: Programs) -> Path:
     ]
     run("tar", "-C", root, *words, "-cf", archive, ".")
     return archive
+
+
+def register(root: Path) -> None:
+    """Writes dpkg's database of what was unpacked: scanners look for known faults of what it names."""
+    cache, status = root / "var/cache/apt/archives", root / "var/lib/dpkg/status"
+    packages = [run("dpkg-deb", "--field", archive) for archive in sorted(cache.glob("*.deb"))]
+    put(status, "\n".join(f"{package}Status: install ok installed\n" for package in packages))
+    shutil.rmtree(cache)
 
 
 def strip_privileges(root: Path) -> None:

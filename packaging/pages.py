@@ -21,8 +21,8 @@ def names() -> list[str]:
 
 
 def brought() -> list[str]:
-    """With the reference and the changes, which every package brings too."""
-    return [*names(), "commands.md", "CHANGELOG.md"]
+    """With the reference, the changes and the programs, which every package brings too."""
+    return [*names(), "commands.md", "CHANGELOG.md", *programs()]
 
 
 def programs() -> list[str]:
@@ -32,7 +32,11 @@ def programs() -> list[str]:
 
 
 def page(name: str) -> str:
-    """The text of a page, as a package brings it. None links to the changes: Debian's package packs them."""
+    """The text of a page or a program, as a package brings it. No page links to the changes: Debian's package
+    packs them.
+    """
+    if name.endswith(".py"):
+        return (ROOT / name).read_text()
     return _with(name, {*names(), "commands.md", *programs()})
 
 

@@ -153,7 +153,7 @@ class Release:
         """The artefacts of HEAD. Its tests build the packages and images before they use them."""
         dist = self.root / "target" / "dist"
         yield "make test-dist MACHINES=all EVERY=1"
-        yield f"set -- target/images/jobboard-{self.version}-*.tar; [ ! -e $1 ] || cp $* target/dist/"
+        yield f"set -- target/images/jobboard-{self.version}-*; [ ! -e $1 ] || cp $* target/dist/"
         dist.mkdir(parents=True, exist_ok=True)
         checksums(dist)
         (dist / "RELEASE.md").write_text(self.text(dist))
@@ -254,7 +254,8 @@ def without_links(text: str) -> str:
 
 
 KINDS = [
-    (r".*\.cdx\.json", "bill of materials, in CycloneDX"),
+    (r".*-linux-.*\.cdx\.json", "bill of materials of the image, in CycloneDX"),
+    (r".*\.cdx\.json", "bill of materials of the packages, in CycloneDX"),
     ("SHA256SUMS", "checksums"),
     (r".*-linux-(amd64|arm64)\.tar", "image for containers: `podman load -i`, `docker load -i`"),
     (r".*\.deb", "Debian, Ubuntu"),

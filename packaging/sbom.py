@@ -1,24 +1,29 @@
-"""The bill of materials, in CycloneDX: what is linked into the module and the console, and what the packages
-for Python and Node ask for.
+"""The bills of materials, in CycloneDX.
 
-    target/tools/venv/bin/python packaging/sbom.py VERSION TIME FILE
+    target/tools/venv/bin/python packaging/sbom.py packages VERSION TIME FOLDER
+    target/tools/venv/bin/python packaging/sbom.py image VERSION TIME FILE ROOT
 
-The same commit gives the same bytes.
+`packages` writes that of the packages in FOLDER: their checksums, what is linked into the module and the
+console, and what the packages for Python and Node ask for. `image` writes that of an image, into FILE: the
+packages of Debian that are installed in ROOT, the module and the console. Equal inputs give equal bytes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import subprocess
 import sys
 import uuid
 from datetime import datetime
 from pathlib import Path
 
+import image
 import machines
 import notices
 from cyclonedx.contrib.license.factories import LicenseFactory
-from cyclonedx.model import HashAlgorithm, HashType
+from cyclonedx.model import HashAlgorithm, HashType, Property
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentScope, ComponentType
 from cyclonedx.model.contact import OrganizationalEntity
@@ -31,17 +36,56 @@ PARTS = {"jobboard": "libjobboard", "jobboard-console": "jobboard-console"}
 
 
 def main() -> None:
-    version, when, file = sys.argv[1:]
-    bom = bill(version, datetime.fromisoformat(when))
-    Path(file).write_text(JsonV1Dot6(bom).output_as_string(indent=1) + "\n")
+    what, version, when, place, *rest = sys.argv[1:]
+    if what == "image":
+        bom = of_image(version, datetime.fromisoformat(when), Path(*rest))
+        file = Path(place)
+    else:
+        bom = of_packages(version, datetime.fromisoformat(when), Path(place))
+        file = Path(place) / f"jobboard-{version}.cdx.json"
+    file.write_text(JsonV1Dot6(bom).output_as_string(indent=1) + "\n")
 
 
-def bill(version: str, when: datetime) -> Bom:
-    whole = own("jobboard", version, ComponentType.APPLICATION)
+def of_packages(version: str, when: datetime, folder: Path) -> Bom:
+    bom, whole = begun("jobboard", version, when, ComponentType.APPLICATION)
+    parts = add_programs(bom, version)
+    for name, needs in packages():
+        part = own(name, version, ComponentType.LIBRARY)
+        bom.components.add(part)
+        for needed in needs:
+            bom.components.add(needed)
+        bom.register_dependency(part, needs)
+        parts.append(part)
+    for path in sorted(folder.iterdir()):
+        bom.components.add(released(path))
+    bom.register_dependency(whole, parts)
+    return bom
+
+
+def of_image(version: str, when: datetime, root: Path) -> Bom:
+    bom, whole = begun("jobboard image", version, when, ComponentType.CONTAINER)
+    parts = add_programs(bom, version)
+    columns = "${Package} ${Version} ${Architecture}\n"
+    query = ["dpkg-query", f"--admindir={root / 'var/lib/dpkg'}", "--show", f"--showformat={columns}"]
+    for line in subprocess.check_output(query, text=True).splitlines():
+        parts.append(installed(*line.split()))
+        bom.components.add(parts[-1])
+    bom.register_dependency(whole, parts)
+    return bom
+
+
+def begun(name: str, version: str, when: datetime, kind: ComponentType) -> tuple[Bom, Component]:
+    """A bill without parts, and the whole that it is about."""
+    whole = own(name, version, kind)
     whole.supplier = OrganizationalEntity(name="The jobboard authors")
-    bom = Bom(serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"jobboard {version} {when.isoformat()}"))
+    bom = Bom(serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"{name} {version} {when.isoformat()}"))
     bom.metadata.timestamp = when
     bom.metadata.component = whole
+    return bom, whole
+
+
+def add_programs(bom: Bom, version: str) -> list[Component]:
+    """The module and the console, with all that is linked into them."""
     components: dict[tuple[str, str], Component] = {}
     parts = []
     for crate, targets in machines.targets().items():
@@ -58,17 +102,9 @@ def bill(version: str, when: datetime) -> Bom:
         bom.components.add(part)
         bom.register_dependency(part, linked)
         parts.append(part)
-    for name, needs in packages():
-        part = own(name, version, ComponentType.LIBRARY)
-        bom.components.add(part)
-        for needed in needs:
-            bom.components.add(needed)
-        bom.register_dependency(part, needs)
-        parts.append(part)
     for each in components.values():
         bom.components.add(each)
-    bom.register_dependency(whole, parts)
-    return bom
+    return parts
 
 
 def own(name: str, version: str, kind: ComponentType) -> Component:
@@ -114,16 +150,35 @@ def packages() -> list[tuple[str, list[Component]]]:
 
 
 def asked(kind: str, name: str, range: str) -> Component:
+    """What is not contained: the installation brings some version of the range."""
     group, _, last = name.rpartition("/")
     purl = PackageURL(kind, group or None, last)
     return Component(
         name=name,
-        version=range,
         type=ComponentType.LIBRARY,
         bom_ref=purl.to_string(),
         purl=purl,
         scope=ComponentScope.OPTIONAL,
-        description="asked for at installation, in this range; not contained",
+        description="asked for at installation; not contained",
+        properties=[Property(name="jobboard:range", value=range)],
+    )
+
+
+def released(path: Path) -> Component:
+    checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Component(
+        name=path.name,
+        type=ComponentType.FILE,
+        bom_ref=f"file:{path.name}",
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=checksum)],
+    )
+
+
+def installed(name: str, version: str, architecture: str) -> Component:
+    """A package of Debian. Its licences are in the image, in /usr/share/doc."""
+    purl = PackageURL("deb", "debian", name, version, {"arch": architecture, "distro": image.SUITE})
+    return Component(
+        name=name, version=version, type=ComponentType.LIBRARY, bom_ref=purl.to_string(), purl=purl
     )
 
 

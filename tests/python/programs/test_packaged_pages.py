@@ -19,13 +19,13 @@ import pages
 def test_each_link_leads_to_what_the_packages_bring(name: str) -> None:
     for target in re.findall(r"\]\((?!https?:)([^()#\s]+)", pages.page(name)):
         there = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
-        assert there in [*pages.brought(), *pages.programs()]
+        assert there in pages.brought()
 
 
 def test_the_packages_of_debian_and_fedora_take_all_texts_as_they_were_staged() -> None:
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["metadata"]["deb"]
     taken = {(PurePosixPath(source), place) for source, place, _ in manifest["assets"]}
-    for name in {*pages.brought(), *pages.programs()} - {"CHANGELOG.md"}:  # which is packed
+    for name in {*pages.brought()} - {"CHANGELOG.md"}:  # which is packed
         staged, folder = PurePosixPath("target/stage", name), posixpath.dirname(name)
         place = posixpath.join("usr/share/doc/jobboard", folder, "")
         assert any(staged.match(str(source)) and to == place for source, to in taken), name

@@ -88,7 +88,7 @@ def test_a_rehearsal_sets_the_version_everywhere_and_tags_it(repository: Path) -
         f"make fixtures VERSION={NEXT}",
         "make check",
         "make test-dist MACHINES=all EVERY=1",
-        f"set -- target/images/jobboard-{NEXT}-*.tar; [ ! -e $1 ] || cp $* target/dist/",
+        f"set -- target/images/jobboard-{NEXT}-*; [ ! -e $1 ] || cp $* target/dist/",
     ]
     assert versions.agreed(made) == NEXT
     files = rf"jobboard[a-z_-]*[-_:]{re.escape(NOW)}"
@@ -263,7 +263,12 @@ def test_each_artefact_is_named_in_the_text(tmp_path: Path) -> None:
     ]
     made += ["jobboard_0.2.0-1_amd64.deb", "jobboard-0.2.0-1.x86_64.rpm", "jobboard-0.2.0.tgz"]
     made += ["jobboard-0.2.0-py3-none-any.whl", "jobboard_server-0.2.0-py3-none-macosx_11_0_arm64.whl"]
-    made += ["jobboard-0.2.0-linux-arm64.tar", "jobboard-0.2.0.cdx.json", "jobboard-chart-0.2.0.tgz"]
+    made += [
+        "jobboard-0.2.0-linux-arm64.tar",
+        "jobboard-0.2.0-linux-arm64.cdx.json",
+        "jobboard-0.2.0.cdx.json",
+        "jobboard-chart-0.2.0.tgz",
+    ]
     for name in made:
         (tmp_path / name).write_text(name)
     release.checksums(tmp_path)
@@ -271,6 +276,12 @@ def test_each_artefact_is_named_in_the_text(tmp_path: Path) -> None:
     assert all(release.about(name) for name in made) and len({*map(release.about, made)}) == len(made)
     text = release.Release(ROOT, "9.9.9", None).text(tmp_path)
     assert all(f"| `{name}` |" in text for name in made)
+
+
+def test_each_heading_of_the_changelog_stands_once_in_its_version() -> None:
+    for version in (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]:
+        headings = re.findall(r"^#{3,} .+$", version, re.MULTILINE)
+        assert len(headings) == len(set(headings)), version.splitlines()[0]
 
 
 # Formats
