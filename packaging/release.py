@@ -191,9 +191,7 @@ class Release:
             f"# jobboard {self.version}",
             "Job boards inside Redis and Valkey.",
             START.format(version=self.version),
-            f"## What is new\n\n{re.sub('^##', '###', without_links(changes), flags=re.MULTILINE)}"
-            if changes
-            else "",
+            f"## What is new\n\n{without_links(changes)}" if changes else "",
             "## Files\n\n| file | bytes | is |\n|---|---:|---|\n" + "\n".join(rows),
             f"Check them:\n\n    sha256sum --check SHA256SUMS\n{signed}",
         ]
