@@ -166,6 +166,24 @@ fn a_held_board_takes_parts_that_follow_and_is_forgotten_when_something_is_appli
     assert!(left.broken() && left.is_empty() && left.revision() == board.revision());
 }
 
+#[test]
+fn a_snapshot_that_is_saved_between_two_parts_goes_on_with_the_others() {
+    let w = scenario::made();
+    let bytes: Bytes = parts(&w.board).concat();
+    for (tag, at, _) in tagged(&bytes, 0).into_iter().skip(1) {
+        let mut loader = Loader::default();
+        loader.part(&bytes[..at]).unwrap();
+        let mut saved = Loader::holding();
+        loader.snapshot(|part| saved.part(part).unwrap());
+        let board = saved.finish().unwrap();
+        assert!(board.broken() && board.why_held().is_some());
+        let mut resumed = board.resumed(Loader::holding()).unwrap();
+        resumed.part(&bytes[at..]).unwrap();
+        assert_eq!(resumed.finish().unwrap().digest(), w.board.digest(), "item {tag}");
+    }
+    assert!(w.board.resumed(Loader::holding()).is_none());
+}
+
 /// Nothing that a file may hold keeps a server from starting.
 #[test]
 fn whatever_cannot_be_read_is_held() {

@@ -1,7 +1,7 @@
 //! Commands that are not for clients: effects from a primary or a log, parts of a snapshot from an
 //! append-only file, and a check whether the server may write.
 
-use board::{Applied, Loader, Refusal};
+use board::{Applied, Board, Loader, Refusal};
 
 use super::{reference, Command, KeyUse, Spec};
 use crate::commands::call::Call;
@@ -114,6 +114,13 @@ impl Command for Load {
         let part = call.args.value("part")?;
         let replay = call.ctx.is_replay();
         change(call, |value| {
+            let new = || if replay { Loader::holding() } else { Loader::default() };
+            // It was saved or sent on between two of its parts.
+            if let Some(loader) = value.board.resumed(new()) {
+                value.board = Board::default();
+                value.board.set_broken();
+                value.loader = Some(Box::new(loader));
+            }
             if replay && value.board.why_held().is_some() {
                 value.board.hold(part);
                 return Ok(());
@@ -122,7 +129,6 @@ impl Command for Load {
                 return Err(NotTaken::Refused("there is a board already".into()));
             }
             let begins = value.loader.is_none();
-            let new = || if replay { Loader::holding() } else { Loader::default() };
             let mut loader = value.loader.take().unwrap_or_else(|| Box::new(new()));
             if let Err(damage) = loader.part(part) {
                 let what = format!("part: {}", damage.0);

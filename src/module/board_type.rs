@@ -120,7 +120,7 @@ unsafe extern "C" fn rdb_save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     // SAFETY: a value of ours, in the main thread between two commands or in a process of its own.
     let Some(value) = (unsafe { board_of(value) }) else { return };
     let io = Io(io);
-    value.board.snapshot(|part| io.save(part));
+    value.snapshot(|part| io.save(part));
     io.save(b"");
 }
 
@@ -171,7 +171,7 @@ unsafe extern "C" fn aof_rewrite(
     // SAFETY: as for `rdb_save`.
     let Some(value) = (unsafe { board_of(value) }) else { return };
     let io = Io(io);
-    value.board.snapshot(|part| io.emit(key, part));
+    value.snapshot(|part| io.emit(key, part));
 }
 
 unsafe extern "C" fn mem_usage(value: *const c_void) -> usize {

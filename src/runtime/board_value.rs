@@ -46,6 +46,15 @@ impl BoardValue {
         self.board.broken()
     }
 
+    /// Calls `each` with the parts that a file or another server gets: those that have come of a board
+    /// that is not whole yet, so that the others may follow there too.
+    pub fn snapshot(&self, each: impl FnMut(&[u8])) {
+        match &self.loader {
+            Some(loader) => loader.snapshot(each),
+            None => self.board.snapshot(each),
+        }
+    }
+
     /// Updates the count of broken boards: to be called when this board may have become one, or
     /// stopped being one.
     pub fn count_broken(&mut self) {

@@ -11,6 +11,9 @@ use crate::format::{next_tag, Decoder};
 use crate::item::{damaged, need, Loading, SnapshotError};
 use crate::structures::byte_string::ByteString;
 
+/// Why a snapshot is held whose last parts are not there.
+const UNENDED: &str = "the end is missing";
+
 /// Builds a board from the parts of a snapshot.
 #[derive(Default)]
 pub struct Loader {
@@ -106,6 +109,15 @@ impl Loader {
         self.ended || self.lost || self.held
     }
 
+    /// Calls `each` with what it has read so far, as parts after which the others may follow: equal boards
+    /// give equal bytes. O(n).
+    pub fn snapshot(&self, mut each: impl FnMut(&[u8])) {
+        match self.held || self.lost {
+            true => self.board.snapshot(each),
+            false => self.board.write_items(&mut each).close(&mut each, 0),
+        }
+    }
+
     /// The board, after the last part.
     pub fn finish(mut self) -> Result<Board, SnapshotError> {
         if self.held {
@@ -124,7 +136,7 @@ impl Loader {
 
     fn complete(&mut self) -> Result<(), SnapshotError> {
         need(!self.lost, "not to be read")?;
-        need(self.ended, "the end is missing")?;
+        need(self.ended, UNENDED)?;
         for queue in std::mem::take(&mut self.loading.with_groups) {
             self.board.queues.release(queue);
         }
@@ -134,5 +146,15 @@ impl Loader {
             self.board.check().or(damaged("a board that cannot be"))?;
         }
         Ok(())
+    }
+}
+
+impl Board {
+    /// Has a new loader read the parts that this board holds, if they are a snapshot whose last parts may
+    /// still follow. `None` when they are not.
+    pub fn resumed(&self, mut loader: Loader) -> Option<Loader> {
+        let held = self.held.as_ref().filter(|held| held.why == UNENDED)?;
+        let read = held.parts.iter().all(|part| loader.part(part).is_ok());
+        (read && !loader.is_whole()).then_some(loader)
     }
 }

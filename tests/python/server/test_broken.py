@@ -324,6 +324,61 @@ def test_a_log_with_a_damaged_part_is_loaded_as_a_broken_board(fresh_server, par
     assert server.board().info()["broken"] == 1 and broken_boards(server) == 1
 
 
+def rewritten(server) -> None:
+    server.client().bgrewriteaof()
+    for what in ("aof_rewrite_in_progress", "aof_rewrite_scheduled"):
+        wait_until(lambda what=what: not server.info("persistence")[what], 20, what="rewrite")
+
+
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+def test_a_file_that_is_rewritten_between_two_parts_of_a_board_has_the_whole_board(
+    fresh_server, parts, preamble
+):
+    """As while a slot is imported: the parts come from another node, and may take long."""
+    config = ["jobboard.foreign-effects yes", f"aof-use-rdb-preamble {preamble}"]
+    server = fresh_server(appendonly=True, config=config)
+    pipe(server, said(parts[:-1]))
+    rewritten(server)
+    pipe(server, parts[-1].bytes)
+    before = server.board().digest()
+    server.restart(kill=True)
+    board = server.board()
+    assert board.count() == 12 and board.digest() == before and broken_boards(server) == 0
+    check_consistent(board)
+    board.post(id="next")
+    assert server.survive().state("next") == "ready"
+
+
+def test_a_replica_that_comes_between_two_parts_of_a_board_gets_the_whole_board(fresh_server, target, parts):
+    pipe(target, said(parts[:2]))
+    replica = fresh_server(replicaof=target)
+    replica.wait_synced(target)
+    pipe(target, said(parts[2:-1]))
+    chained = fresh_server(replicaof=replica)
+    chained.wait_synced(target)
+    pipe(target, parts[-1].bytes)
+    target.board().post(id="next")
+    for server in (replica, chained):
+        server.wait_synced(target)
+        board = server.board()
+        assert board.digest() == target.board().digest() and broken_boards(server) == 0
+        check_consistent(board)
+
+
+def test_a_board_that_is_saved_between_two_parts_stays_broken_without_the_others(fresh_server, parts):
+    """What has come is kept for the parts that may follow; a change that does not fit ends that."""
+    server = fresh_server(config=["jobboard.foreign-effects yes"])
+    pipe(server, said(parts[:2]))
+    server.client().execute_command("DEBUG", "RELOAD")
+    assert server.board().info()["broken"] == 1 and broken_boards(server) == 1
+    with refused_like(BROKEN, server.board()):
+        server.board().count()
+    assert errors(pipe(server, parts[0].bytes)), "the head comes once"
+    assert server.board().info()["broken"] == 1 and broken_boards(server) == 1
+    server.client().delete("board")
+    assert errors(pipe(server, said(parts))) == [] and server.board().count() == 12
+
+
 # Snapshots of a later version
 
 
