@@ -110,6 +110,17 @@ impl Batch {
 /// The revision before a batch, the time of its decision and how many effects it has.
 type Head = (u64, i64, u32);
 
+/// When the board was created whose first batch this is, Unix ms; `None` for a later batch.
+fn created_by(batch: &[u8]) -> Option<i64> {
+    let (revision, now, _) = Head::deserialize(&mut Decoder::from_read_ref(batch)).ok()?;
+    (revision == 0 && (0..NEVER).contains(&now)).then_some(now)
+}
+
+/// Whether a batch is the first one of a board.
+pub fn begins(batch: &[u8]) -> bool {
+    created_by(batch).is_some()
+}
+
 /// What replaying a batch did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
@@ -152,6 +163,13 @@ impl Board {
         // Lateness is reported by the server that decided the batch, not by copies.
         self.local.lateness = None;
         Applied::Done
+    }
+
+    /// Whether a batch is the first one of another board: the server that decided it had none under this
+    /// key. Boards of one millisecond are not told apart.
+    pub fn is_succeeded_by(&self, batch: &[u8]) -> bool {
+        let created = created_by(batch).filter(|_| self.revision > 0 && self.created > 0);
+        created.is_some_and(|created| created != self.created)
     }
 
     /// Applies this many effects; nothing may follow them.
@@ -234,6 +252,24 @@ mod tests {
             ReplayError::Gap(3, 5).to_string(),
             "it is at revision 3, the next change at 5: some are missing"
         );
+    }
+
+    #[test]
+    fn the_first_batch_of_another_board_is_told_from_an_old_one() {
+        let set =
+            Configured { scope: Scope::Board, setting: crate::settings::Setting::Lease, value: Some(9) };
+        let batch_of = |revision, now| {
+            let mut batch = Batch::default();
+            batch.begin(revision, now);
+            batch.push(&set);
+            batch.finish().to_vec()
+        };
+        let mut board = Board::default();
+        assert!(!board.is_succeeded_by(&batch_of(0, 1)), "it has none before");
+        assert_eq!(board.replay(&batch_of(0, 1)), Applied::Done);
+        assert!(!board.is_succeeded_by(&batch_of(0, 1)) && !board.is_succeeded_by(&batch_of(1, 2)));
+        assert!(board.is_succeeded_by(&batch_of(0, 2)));
+        assert!(!board.is_succeeded_by(b"\x93"));
     }
 
     #[test]

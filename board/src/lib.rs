@@ -89,7 +89,7 @@ mod statistics;
 mod verbs;
 mod workers;
 
-pub use batch::{Applied, Batch, ReplayError};
+pub use batch::{begins, Applied, Batch, ReplayError};
 pub use board::Board;
 pub use dispatch::groups::Hold;
 pub use dispatch::limits::{GROUPS_MOST, LIMITS_MOST, NAMED_MOST};

@@ -206,6 +206,13 @@ impl<V: Value> Opened<'_, V> {
         }
     }
 
+    /// Deletes the key, with its value and its time to live.
+    pub fn delete(self) {
+        // SAFETY: the key is open for writing. The server gives the value back, which is freed when it is
+        // closed, at the end of this function.
+        unsafe { api!(RedisModule_DeleteKey(self.handle)) };
+    }
+
     /// Whether the value was freed while it was open.
     pub fn is_gone(&self) -> bool {
         // SAFETY: what is not null is open.

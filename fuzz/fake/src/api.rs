@@ -109,6 +109,7 @@ fn table() -> Vec<(&'static str, *const c_void)> {
         RedisModule_UnblockClient: clients::unpark,
         RedisModule_OpenKey: keys::open,
         RedisModule_CloseKey: keys::close,
+        RedisModule_DeleteKey: keys::delete,
         RedisModule_KeyType: keys::kind,
         RedisModule_ModuleTypeGetType: keys::get_type,
         RedisModule_ModuleTypeGetValue: keys::get_value,

@@ -208,6 +208,13 @@ pub unsafe extern "C" fn close(handle: *mut raw::RedisModuleKey) {
     server().open.borrow_mut().retain(|open| open.number != handle as u64);
 }
 
+pub unsafe extern "C" fn delete(handle: *mut raw::RedisModuleKey) -> c_int {
+    let (place, writable) = place_of(handle);
+    assert!(writable);
+    server().delete_one(&place);
+    0
+}
+
 pub unsafe extern "C" fn kind(handle: *mut raw::RedisModuleKey) -> c_int {
     let kind = match server().keys.borrow().get(&place_of(handle).0) {
         None => raw::REDISMODULE_KEYTYPE_EMPTY,

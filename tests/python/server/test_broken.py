@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import lives
 import pytest
 import redis
 from aof import commands, errors, log_of, pipe
 from crc64 import sealed
-from expect import check_consistent, error_text, refused_like
+from expect import check_consistent, error_text, ids, refused_like
 from harness import wait_until
 from lives import LONG
 from primary import Primary, encoded, snapshot
@@ -145,6 +147,47 @@ def test_a_replica_that_misses_the_first_change_says_so(replica, primary, log):
     primary.say(said(log[1:]))
     primary.followed_by(replica)
     says_so(replica, "it is at revision 0, the next change at 10: some are missing")
+
+
+def created_later(batch: bytearray) -> None:
+    """The first batch of a board that was created at another time."""
+    batch[HEAD - 2] ^= 1
+
+
+def test_a_board_whose_deletion_was_not_told_goes_when_another_begins(replica, primary, log):
+    primary.say(said(log))
+    primary.followed_by(replica)
+    board = replica.board()
+    old = board.info()
+    waiter = Parked(replica, ("JOB.WAIT", "board", 20_000, "JOBS", 1, "j5"))
+    primary.say(with_batch(log[0], created_later) + said(log[1:3]))
+    primary.followed_by(replica)
+    assert waiter.answer() == [None]
+    assert board.info()["created"] ^ 1 == old["created"] and board.info()["revision"] < old["revision"]
+    assert broken_boards(replica) == 0 and board.get("j5") is None
+    primary.say(said(log[3:]) * 2)
+    primary.followed_by(replica)
+    assert board.count() == 16 and broken_boards(replica) == 0
+    check_consistent(board)
+
+
+def test_a_board_that_a_reload_has_left_out_goes_when_another_begins(fresh_server):
+    """The server does not tell of expired keys that it left out. Their time to live goes with the board."""
+    primary = fresh_server()
+    replica = fresh_server(replicaof=primary)
+    board, client = primary.board(), primary.client()
+    board.post_many(6)
+    client.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+    # Nothing may look at the key afterwards: a look deletes it, and tells.
+    client.pexpire("board", 50)
+    replica.wait_synced(primary)
+    time.sleep(0.1)
+    client.execute_command("DEBUG", "RELOAD")
+    made = [board.post("new") for _ in range(3)]
+    replica.wait_synced(primary)
+    assert replica.board().digest() == board.digest() and broken_boards(replica) == 0
+    replica.client().execute_command("REPLICAOF", "NO", "ONE")
+    assert ids(replica.board().list_all()) == made and replica.client().ttl("board") == -1
 
 
 def test_what_breaks_one_board_leaves_the_others(replica, primary, log):

@@ -10,7 +10,7 @@ import lives
 import pytest
 import redis
 from expect import check_consistent, ids
-from harness import SOON, Board, now, past, wait_until
+from harness import SOON, Board, Server, now, past, wait_until
 from harness.cluster import Cluster, asking
 from lives import LONG
 
@@ -349,6 +349,37 @@ def test_atomic_slot_migration_takes_boards_along(cluster, server_kind):
         assert [job["id"] for job in moved.list_all(state="claimed", worker="w3")] == held
         assert ids(moved.claim("w9", queues=["soon"], block=5000)) == ["due-soon"]
     wait_until(lambda: cluster.ask(source, "DBSIZE") == 0, what="the source has let go")
+
+
+def taken(cluster: Cluster, slot: int, source: Server, target: Server) -> None:
+    """A node takes a slot for itself, as after a split: its owner deletes what it has there."""
+    for words in [("IMPORTING", cluster.id(source)), ("NODE", cluster.id(target))]:
+        cluster.ask(target, "CLUSTER", "SETSLOT", slot, *words)
+    cluster.ask(target, "CLUSTER", "BUMPEPOCH")
+    wait_until(lambda: cluster.ask(source, "DBSIZE") == 0, 20, what="the source has let go")
+    wait_until(lambda: cluster.owner("board") is target, 20, what="the slot is the other's")
+
+
+def test_a_board_in_a_slot_that_was_taken_and_came_back_is_the_new_one_on_every_copy(server_kind):
+    cluster = Cluster(server_kind, primaries=2, replicas=1, config=["appendonly yes"])
+    try:
+        node = cluster.owner("board")
+        other, replica, slot = other_than(cluster, node), cluster.replica_of(node), cluster.slot("board")
+        node.board().post_many(5)
+        taken(cluster, slot, node, other)
+        taken(cluster, slot, other, node)
+        board = node.board()
+        made = [board.post("new") for _ in range(8)]
+        replica.wait_synced(node)
+        with replica.connect() as client:
+            client.execute_command("READONLY")
+            assert ids(Board(client).list_all()) == made and Board(client).digest() == board.digest()
+        node.restart(kill=True)
+        wait_until(lambda: cluster.state(node)["cluster_state"] == "ok", 30, what="it is back")
+        assert ids(node.board().list_all()) == made
+        cluster.check_health()
+    finally:
+        cluster.close()
 
 
 def test_work_goes_on_while_a_slot_moves_to_and_fro(cluster):
