@@ -22,6 +22,13 @@ static ARRIVED: MainCell<Places> = MainCell::new(BTreeSet::new());
 /// Boards of which connections carried something when this server was a primary.
 static LEFT: MainCell<Places> = MainCell::new(BTreeSet::new());
 
+/// Connections that carry something on a board since the last turn.
+static NOTED: MainCell<BTreeSet<u64>> = MainCell::new(BTreeSet::new());
+/// The connections with many boards, and how many of them there were when they were last looked at.
+static MANY: MainCell<BTreeMap<u64, usize>> = MainCell::new(BTreeMap::new());
+/// As long as a connection has no more boards than this, none of them is looked at.
+const FEW: usize = 64;
+
 /// Workers whose registrations ended with their connections in the last turn, and on which boards.
 static DEPARTED: MainCell<BTreeSet<(BoardKey, Vec<u8>)>> = MainCell::new(BTreeSet::new());
 
@@ -33,7 +40,34 @@ pub fn has_departed(place: &BoardKey, worker: &[u8]) -> bool {
 
 /// Records that a connection carries a claim or a registration of this board.
 pub fn note(connection: u64, db: i32, key: &[u8]) {
-    CONNECTIONS.with(|all| all.entry(connection).or_default().insert((db, key.to_vec())));
+    CONNECTIONS.with(|all| {
+        let places = all.entry(connection).or_default();
+        if places.insert((db, key.to_vec())) && places.len() > FEW {
+            NOTED.with(|noted| noted.insert(connection));
+        }
+    });
+}
+
+/// Forgets the boards that are gone, or on which a connection carries nothing any more, each time that
+/// their number has doubled: a connection may live as long as the server, and boards may not.
+fn forget_boards(ctx: Ctx) {
+    for connection in NOTED.with(std::mem::take) {
+        let many = CONNECTIONS.with(|all| all.get(&connection).map_or(0, BTreeSet::len));
+        if many <= 2 * MANY.with(|all| all.get(&connection).copied().unwrap_or(FEW)) {
+            continue;
+        }
+        let mut places = CONNECTIONS.with(|all| all.remove(&connection)).unwrap_or_default();
+        places.retain(|(db, name)| {
+            on_board(ctx, *db, name, |board| board.connections().contains(&connection)).unwrap_or(false)
+        });
+        MANY.with(|all| match places.len() > FEW {
+            true => _ = all.insert(connection, places.len()),
+            false => _ = all.remove(&connection),
+        });
+        if !places.is_empty() {
+            CONNECTIONS.with(|all| all.insert(connection, places));
+        }
+    }
 }
 
 /// A key has got a value by another way than our commands.
@@ -63,6 +97,7 @@ pub fn swap(a: i32, b: i32) {
 
 /// The server is no longer a primary: its connections end nothing.
 pub fn forget() {
+    MANY.with(BTreeMap::clear);
     for all in [&CONNECTIONS, &CLOSED] {
         let places = all.with(std::mem::take).into_values().flatten();
         LEFT.with(|left| left.extend(places));
@@ -71,6 +106,7 @@ pub fn forget() {
 
 /// A connection has closed.
 pub fn closed(connection: u64) {
+    MANY.with(|all| all.remove(&connection));
     if let Some(places) = CONNECTIONS.with(|all| all.remove(&connection)) {
         CLOSED.with(|all| all.insert(connection, places));
     }
@@ -90,6 +126,7 @@ pub fn settle(ctx: Ctx) {
             }
         }
     }
+    forget_boards(ctx);
     DEPARTED.with(BTreeSet::clear);
     let mut some = false;
     for (connection, places) in CLOSED.with(std::mem::take) {

@@ -82,6 +82,27 @@ def test_ends_of_a_claim_leave_nothing_behind(server):
     assert board.state(b[0]) == "scheduled" and board.get(c[0])["worker"] == "w2"
 
 
+def test_a_connection_that_lives_long_does_not_remember_every_board(fresh_server):
+    server = fresh_server()
+    client = server.client(single_connection_client=True)
+    kept = [Board(client, f"kept {n}") for n in range(3)]
+    before = server.info("memory")["used_memory"]
+    for n in range(1_000):
+        board = Board(client, f"{n} " + "x" * 10_000)
+        board.post("x")
+        board.claim("w1", session=True, lease=LONG)
+        client.delete(board.key)
+        if n % 400 == 0:
+            one = kept[n // 400]
+            one.post("x")
+            one.claim("w1", session=True, lease=LONG)
+    assert server.info("memory")["used_memory"] < before + 5_000_000
+    client.close()
+    for one in kept:
+        there = server.board(one.key)
+        wait_until(lambda there=there: there.info()["ready"] == 1, what="its claim has lapsed")
+
+
 def test_a_worker_comes_back_within_the_grace_by_seen_or_heartbeat(server):
     board = server.board()
     board.set(session_grace=LONG)
