@@ -208,8 +208,8 @@ fn still_holds(ctx: Ctx, served: &Served) -> bool {
 }
 
 fn is_broken(ctx: Ctx, (db, name): &BoardKey) -> bool {
-    let broken = |mut open: OpenKey<'_>| open.value().is_some_and(|value| value.is_broken());
-    ctx.select(*db) && ctx.open(&ctx.key(name)).is_ok_and(broken)
+    let lost = |mut open: OpenKey<'_>| open.value().is_some_and(|value| value.is_lost());
+    ctx.select(*db) && ctx.open(&ctx.key(name)).is_ok_and(lost)
 }
 
 /// Serves the clients that wait for touched boards. At the end of a turn of the event loop.

@@ -23,6 +23,7 @@ use crate::redis::park::{self, Chosen, Client, Handle, Parked};
 use crate::redis::strings::Key;
 use crate::replies::errors::CommandError;
 use crate::replies::posted::KeptIds;
+use crate::runtime::board_value::OpenKey;
 use crate::runtime::claim_queue::BoardKey;
 use crate::runtime::commit::Commit;
 use crate::runtime::post_queue::{Waiter, WaitingPosts};
@@ -265,6 +266,11 @@ fn on_board(ctx: Ctx, place: &BoardKey) -> bool {
     let key = ctx.key(name);
     if !ctx.allows_write_to(&key) {
         return false;
+    }
+    // The next part of the board touches it again.
+    let comes = |mut open: OpenKey<'_>| open.value().is_some_and(|value| value.loader.is_some());
+    if ctx.open(&key).is_ok_and(comes) {
+        return true;
     }
     let done = Commit::outside(ctx, &key, |commit| {
         serve(commit);

@@ -262,7 +262,9 @@ fn on_board(ctx: Ctx, place: &BoardKey, work: impl FnOnce(Option<&mut Board>)) {
     let key = ctx.key(name);
     let mut open = ctx.open(&key).ok();
     match open.as_mut().and_then(|open| open.value()) {
-        Some(value) if value.is_broken() => choose(with(|watchers| watchers.all_at(place))),
+        Some(value) if value.is_lost() => choose(with(|watchers| watchers.all_at(place))),
+        // The next part of the board touches it again.
+        Some(value) if value.is_broken() => {}
         None => work(None),
         Some(value) => {
             work(Some(&mut value.board));

@@ -46,6 +46,12 @@ impl BoardValue {
         self.board.broken()
     }
 
+    /// Whether the board is broken for good. One whose parts are still coming is not, so who waits for it
+    /// waits on.
+    pub fn is_lost(&self) -> bool {
+        self.is_broken() && self.loader.is_none()
+    }
+
     /// Calls `each` with the parts that a file or another server gets: those that have come of a board
     /// that is not whole yet, so that the others may follow there too.
     pub fn snapshot(&self, each: impl FnMut(&[u8])) {

@@ -622,6 +622,14 @@ def test_a_board_is_broken_until_all_its_parts_are_there(target, parts):
     assert board.count() == 12 and broken_boards(target) == 0
 
 
+def test_who_waits_for_a_board_waits_until_all_its_parts_are_there(target, parts):
+    claim = Waiter(target, "w1")
+    wait = Parked(target, ("JOB.WAIT", "board", 20_000, "FOR", "present"))
+    for part in parts:
+        pipe(target, part.bytes)
+    assert claim.job() and wait.answer() == "OK"
+
+
 def test_replicas_of_a_server_into_which_a_log_is_piped_follow(fresh_server, target, log):
     replica = fresh_server(replicaof=target)
     replica.wait_synced(target)
