@@ -173,6 +173,7 @@ def test_an_empty_volume_and_one_of_its_own(start: Start, volume: Path) -> None:
     assert done.returncode == 0 and done.stdout.startswith("- --maxmemory 1gb\n")
     assert "appendonly yes" in done.stdout and "user default on #" in done.stdout
     (volume / "appendonlydir").mkdir()
+    (volume / "appendonlydir/appendonly.aof.manifest").write_text("file a seq 1 type b\n")
     (volume / "dump.rdb").write_text("of a BGSAVE")
     assert start().returncode == 0
 
@@ -185,6 +186,48 @@ def test_a_snapshot_of_another_server_is_not_hidden(start: Start, volume: Path) 
     assert "Start it once with --appendonly no" in done.stderr
     assert (volume / "dump.rdb").read_text() == "REDIS0011 jobs"
     assert start("--appendonly", "no").returncode == 0, "then the server reads it"
+
+
+def test_a_snapshot_is_not_hidden_by_a_switch_that_was_cut_off(pods: tuple[Pod, Pod]) -> None:
+    """It ends while CONFIG SET appendonly yes writes the file: the folder is there, and no manifest."""
+    first, _ = pods
+    first.start("--appendonly", "no", "--rdb-key-save-delay", "10000000")
+    client = first.ready()
+    client.execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    client.config_set("rdb-key-save-delay", 0)
+    client.save()
+    client.config_set("rdb-key-save-delay", 10_000_000)
+    client.config_set("appendonly", "yes")
+    wait_until(lambda: client.info("persistence")["aof_rewrite_in_progress"] == 1, what="the rewrite")
+    assert first.process
+    first.process.kill()
+    first.process.wait(60)
+    assert (first.volume / "appendonlydir").is_dir()
+    assert "start without its jobs" in first.start().refused()
+    first.start("--appendonly", "no")
+    assert first.ready().exists("mails")
+
+
+def test_files_without_their_manifest_are_not_taken_for_none(pods: tuple[Pod, Pod]) -> None:
+    first, _ = pods
+    first.start()
+    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    first.stop()
+    manifest = first.volume / "appendonlydir" / "appendonly.aof.manifest"
+    content = manifest.read_text()
+    manifest.unlink()
+    assert "an append-only file without its manifest" in first.start().refused()
+    manifest.write_text(content)
+    first.start()
+    client = first.ready()
+    assert client.exists("mails")
+    client.flushall()
+    client.bgrewriteaof()
+    wait_until(lambda: client.info("persistence")["aof_rewrite_in_progress"] == 0, what="the rewrite")
+    first.stop()
+    manifest.unlink()
+    first.start()
+    first.ready()
 
 
 def test_a_primary_that_lost_its_volume_does_not_empty_its_copy(pods: tuple[Pod, Pod]) -> None:
