@@ -377,6 +377,18 @@ def test_what_is_wrong_is_said(start: Start, variables: dict[str, str], said: st
     assert done.returncode == 1 and done.stderr == f"jobboard: {said}\n"
 
 
+@pytest.mark.parametrize("here, named", [("jobs.site.test", ""), ("jobs.site.test", "jobs"), ("jobs", "")])
+def test_a_primary_knows_its_own_name(pods: tuple[Pod, Pod], here: str, named: str) -> None:
+    first, _ = pods
+    (first.folder / "hostname").write_text(here + "\n")
+    first.start(JOBBOARD_PRIMARY=f"{named or 'jobs.site.test'}:{first.port}")
+    assert first.ready().info("replication")["role"] == "master"
+    first.stop()
+    (first.folder / "hostname").write_text("jobs.other.test\n")
+    first.start(JOBBOARD_PRIMARY=f"jobs.site.test:{first.port}")
+    assert first.ready().info("replication")["role"] == "slave"
+
+
 def test_a_copy_is_healthy_when_it_follows(pods: tuple[Pod, Pod]) -> None:
     first, second = pods
     told = pair(first, second)
