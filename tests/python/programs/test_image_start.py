@@ -4,6 +4,7 @@ starts.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import socket
@@ -387,6 +388,16 @@ def test_a_primary_knows_its_own_name(pods: tuple[Pod, Pod], here: str, named: s
     (first.folder / "hostname").write_text("jobs.other.test\n")
     first.start(JOBBOARD_PRIMARY=f"jobs.site.test:{first.port}")
     assert first.ready().info("replication")["role"] == "slave"
+
+
+def test_a_password_of_two_lines_is_not_shown(start: Start) -> None:
+    """It would stand in the server's error, and its second line would be a setting."""
+    for name in ("JOBBOARD_PASSWORD", "JOBBOARD_WORKER_PASSWORD"):
+        done = start(**{name: "first\nsecond"})
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr == f"jobboard: {name}: it has more than one line\n"
+    kept = hashlib.sha256(b"secret").hexdigest()
+    assert f"user default on #{kept} " in start(JOBBOARD_PASSWORD="secret\n").stdout, "an end of line is none"
 
 
 def test_a_copy_is_healthy_when_it_follows(pods: tuple[Pod, Pod]) -> None:
