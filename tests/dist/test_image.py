@@ -213,6 +213,18 @@ def test_it_ends_by_the_signal_of_the_image(image: Image, start: Callable[..., C
     assert start().wait().board().get("a").state == "ready"
 
 
+def test_it_ends_by_the_signal_also_while_it_asks_its_copies(start: Callable[..., Container]) -> None:
+    container = start(JOBBOARD_CONSOLE="no", JOBBOARD_COPIES="127.0.0.1:1")
+
+    def ended() -> bool:
+        with contextlib.suppress(ValueError, ProcessLookupError):
+            os.kill(container.inner(), signal.SIGTERM)
+        return container.process.poll() is not None
+
+    wait_until(ended, timeout=40, what="its end")
+    assert container.process.returncode == 143 and not container.text
+
+
 def test_it_runs_as_an_ordinary_user(image: Image, start: Callable[..., Container]) -> None:
     user, group = image.config["User"].split(":")
     assert int(user) > 1000
