@@ -420,6 +420,33 @@ def test_a_copy_is_healthy_when_it_follows(pods: tuple[Pod, Pod]) -> None:
     assert second.healthy().returncode == 0, "a pod that is not made yet is not waited for"
 
 
+def test_a_copy_with_a_new_password_holds_its_primary_up_no_longer(
+    pods: tuple[Pod, Pod], tmp_path: Path
+) -> None:
+    """A StatefulSet starts the copy anew first, and the primary when that is ready."""
+    first, second = pods
+    told = pair(first, second)
+    first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
+    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    second.start(**told)
+    copied(second)
+    second.stop()
+    (tmp_path / "password").write_text("new")
+    new = {**told, "JOBBOARD_PASSWORD_FILE": str(tmp_path / "password")}
+    second.start(**new)
+    wait_until(lambda: second.healthy("alive", **new).returncode == 0, what="it answers")
+    wait_until(lambda: "WRONGPASS" in second.log.read_text(), what="the primary refuses it")
+    done = second.healthy(**new)
+    assert done.returncode == 0, done.stderr
+    first.stop()
+    assert second.healthy(**new).returncode == 1, "a primary that is away is waited for"
+    first.start(**new)
+    wait_until(lambda: second.healthy(**new).returncode == 0, what="it follows")
+    copy = redis.Redis(port=second.port, password="new", decode_responses=True)
+    wait_until(lambda: copy.info("replication")["master_link_status"] == "up", what="the link")
+    assert copy.exists("mails")
+
+
 def test_settings_and_users_are_those_of_the_start(pods: tuple[Pod, Pod]) -> None:
     first, _ = pods
     first.start("--jobboard.lease", "60000")
