@@ -354,6 +354,17 @@ def test_the_lines_of_the_page_hand_over_and_back(pods: tuple[Pod, Pod], tmp_pat
     wait_until(lambda: run("server jobs-jobboard-0 ROLE").startswith("slave"), what="it follows")
     assert run("server jobs-jobboard-0 CLIENT KILL TYPE normal")
     assert "keys=1" in run("server jobs-jobboard-1 INFO keyspace")
+    # FAILOVER tells the address, which another pod of that name has not; the page's next line tells the name.
+    assert run("server jobs-jobboard-0 ROLE").split()[1] == "127.0.0.1"
+    name = "server jobs-jobboard-0 REPLICAOF jobs-jobboard-1.jobs-jobboard-servers 6379"
+    assert f"`{name}`" in page
+    first.ready().execute_command("REPLICAOF", "localhost", second.port)
+    copied(first)
+    assert run("server jobs-jobboard-0 ROLE").split()[1] == "localhost"
+    partial = "Primary accepted a Partial Resynchronization"
+    wait_until(
+        lambda: first.log.read_text().count(partial) == 2, what="the link, and no data is copied again"
+    )
     # Then the new primary loses its volume, and the page's way goes back.
     copied(first)
     second.stop()
