@@ -32,6 +32,9 @@ except ImportError:
     ) from None
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+PATIENCE = 5
+"""Seconds for a reply, unless the address says `?socket_timeout=`. Without an end, each scrape of a server
+that hangs would leave a thread and a connection behind."""
 MOST = 1000
 """No more boards are asked for in one scrape."""
 
@@ -130,7 +133,7 @@ def main() -> None:
     parser.add_argument("board", nargs="*", help="boards; without any, all that are found")
     args = parser.parse_args()
     try:
-        client = redis.Redis.from_url(args.redis)
+        client = redis.Redis.from_url(args.redis, socket_timeout=PATIENCE)
     except ValueError as error:
         parser.error(f"--redis: {error}")
     with serve(client, args.board, args.bind, args.listen, args.metrics_token) as server:

@@ -106,6 +106,22 @@ def test_whoever_binds_it_for_others_needs_no_proxys_rule(server) -> None:
         assert status(address.replace("0.0.0.0", "127.0.0.1"), header="Host: jobs.example.com") == 200
 
 
+def test_a_server_that_hangs_is_not_waited_for(tmp_path: Path) -> None:
+    """As with Debian's redis-py 4, which waits for ever by itself."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import redis\n"
+        "given = redis.Redis.from_url\n"
+        "old = {'socket_timeout': None, 'retry': None}\n"
+        "redis.Redis.from_url = lambda url, **named: given(url, **{**old, **named})\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}?protocol=2"
+        with exporter(url, PYTHONPATH=str(tmp_path)) as address:
+            assert status(address) == 503
+        with exporter(f"{url}&socket_timeout=0.1", PYTHONPATH=str(tmp_path)) as address:
+            assert status(address) == 503
+
+
 def test_tls(fresh_server, tmp_path: Path) -> None:
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed: no certificate can be made")
