@@ -211,6 +211,26 @@ def test_an_own_secret_is_used_and_none_is_made() -> None:
     assert server["volumes"][0]["secret"]["secretName"] == "mine"
 
 
+def test_what_yaml_takes_for_a_number_stays_a_text() -> None:
+    """A name of digits alone, and a password whose base64 (4422) is digits too."""
+    own = {
+        **IMAGE,
+        "existingSecret": "123",
+        "existingSecretKeys": ["default", "observer", "metrics-token"],
+        "tls": {"secret": "456"},
+        "persistence": {"storageClass": "1", "size": "1e3"},
+        "serviceMonitor": {"enabled": True, "interval": "15", "path": "/a #b"},
+        "terminationGracePeriodSeconds": 1_000_000,
+    }
+    for values in (own, {**LEAST, "passwords": {"default": "\u3376"}}):
+        for (kind, _), document in rendered(values, "true").items():
+            if kind != "ServiceMonitor":
+                kubernetes.validate(document, "1.34", strict=True)
+    [endpoint] = rendered(own)["ServiceMonitor", "jobs-jobboard"]["spec"]["endpoints"]
+    assert (endpoint["path"], endpoint["interval"]) == ("/a #b", "15")
+    assert endpoint["authorization"]["credentials"]["name"] == "123"
+
+
 def test_a_password_starts_the_pods_anew_and_cannot_be_tried_quickly() -> None:
     def annotations(kind: str, name: str, release: str = "jobs", **passwords: str) -> dict[str, str]:
         values = {**FULL, "passwords": {**FULL["passwords"], **passwords}, "podAnnotations": {}}
