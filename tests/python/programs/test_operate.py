@@ -129,7 +129,22 @@ def test_the_drill_copies_no_old_snapshot_when_none_can_be_written(fresh_server,
     (server.folder / "dump.rdb").mkdir()
     printed = shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=tmp_path)
     assert "NO NEW SNAPSHOT" in printed and not (tmp_path / "dump.rdb").exists()
+    before = {"dump.rdb": "the copy from before", "mails": "and its digest"}
+    for name, text in before.items():
+        (tmp_path / name).write_text(text)
+    assert "NO NEW SNAPSHOT" in shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
     server.spoil()
+
+
+def test_the_drill_leaves_the_copy_from_before_when_there_is_no_room(fresh_server, tmp_path: Path) -> None:
+    server: Server = fresh_server(kind="redis70")
+    server.board("mails").post("x")
+    (tmp_path / "dump.rdb").write_text("the copy from before")
+    (tmp_path / "dump.part").symlink_to("/dev/full")
+    printed = shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=tmp_path)
+    assert "NOT COPIED" in printed
+    assert (tmp_path / "dump.rdb").read_text() == "the copy from before"
 
 
 # The append-only file of README.md
