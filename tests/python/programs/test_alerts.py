@@ -175,6 +175,21 @@ def test_none_comes_while_work_goes_on(played: Server, tmp_path: Path) -> None:
     check_firing(tmp_path, scrapes_of(played, quiet, 40, 1), 1, set())
 
 
+def test_two_that_tell_of_one_board_do_not_add_up(tmp_path: Path) -> None:
+    """The console and the exporter are both scraped: half of what the rules name is told twice."""
+    needed(PROMTOOL)
+
+    def scrape(minute: int) -> Scrape:
+        found = {"jobboard_boards": 1.0}
+        for job in ("console", "exporter"):
+            labels = f'job="{job}",board="mails",queue="default"'
+            found[f'jobboard_jobs{{{labels},state="failed"}}'] = 45_000.0
+            found[f'jobboard_events_total{{{labels},event="lapsed"}}'] = 60 * 0.06 * minute
+        return found
+
+    check_firing(tmp_path, [scrape(minute) for minute in range(40)], 1, set())
+
+
 def test_nothing_at_all_is_told_as_well(tmp_path: Path) -> None:
     check_firing(tmp_path, [{"up": 0.0}] * 10, 1, {"JobboardAbsent"})
 
