@@ -249,6 +249,21 @@ def test_the_package_stays_while_a_server_down_has_boards(root: Path) -> None:
     assert not module.exists()
 
 
+@pytest.mark.parametrize("script", ["postinst configure 0.1.0", "postinst 2", "postinst 1", "postrm remove"])
+def test_a_unit_that_cannot_be_restarted_stops_no_package(tmp_path: Path, script: str) -> None:
+    """With systemd, which refuses: a unit is masked, or its bus cannot be reached."""
+    if os.geteuid() != 0:
+        pytest.skip("only root makes this namespace")
+    (tmp_path / "systemctl").write_text('#!/bin/sh\necho asked: "$@"\nexit 1\n')
+    (tmp_path / "systemctl").chmod(0o755)
+    script = f"mkdir -p /run/systemd/system; exec sh {ROOT}/packaging/debian/{script}"
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    words = ["unshare", "--mount", "sh", "-ec", f"mount -t tmpfs none /run; {script}"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    assert "asked: daemon-reload" in done.stdout
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["console", "exporter"])
 def test_a_unit_starts_what_it_names_with_its_settings(installed: Path, tmp_path: Path, name: str) -> None:
     unit = (installed / f"usr/lib/systemd/system/jobboard-{name}.service").read_text()
