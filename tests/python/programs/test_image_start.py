@@ -431,6 +431,27 @@ def test_a_copy_is_healthy_when_it_follows(pods: tuple[Pod, Pod]) -> None:
     assert second.healthy().returncode == 0, "a pod that is not made yet is not waited for"
 
 
+def test_a_server_that_cannot_write_or_is_full_of_clients_is_alive(pods: tuple[Pod, Pod]) -> None:
+    """Whoever kills it then, as Kubernetes does by this probe, loses what could not be written."""
+    first, _ = pods
+    first.start()
+    client = first.ready()
+    client.execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    (first.volume / "dump.rdb").mkdir()
+    client.config_set("save", "3600 1")
+    client.bgsave()
+    wait_until(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err", what="it fails")
+    sick = first.healthy()
+    assert sick.returncode == 1 and "MISCONF" in sick.stderr
+    assert first.healthy("alive").returncode == 0
+    client.config_set("save", "")
+    assert first.healthy().returncode == 0
+    client.config_set("maxclients", 1)
+    sick = first.healthy()
+    assert sick.returncode == 1 and "max number of clients" in sick.stderr
+    assert first.healthy("alive").returncode == 0
+
+
 def test_a_copy_with_a_new_password_holds_its_primary_up_no_longer(
     pods: tuple[Pod, Pod], tmp_path: Path
 ) -> None:
