@@ -31,11 +31,14 @@ export function pairs(reply: Reply | undefined, take: (key: string, found: Reply
   for (let at = 0; at + 1 < flat.length; at += 2) take(text(flat[at]), flat[at + 1] as Reply);
 }
 
+/** The names of a map may be a user's: `constructor` is one. */
+const shapeOf = (shapes: Readonly<Record<string, (found: Reply) => unknown>>, key: string): ((found: Reply) => unknown) => (Object.hasOwn(shapes, key) ? (shapes[key] ?? value) : value);
+
 /** A map with values; `shapes` say what is not a plain one. */
 export function mapping(reply: Reply | undefined, shapes: Readonly<Record<string, (found: Reply) => unknown>> = {}): Row {
   const found: Row = {};
   pairs(reply, (key, one) => {
-    put(found, key, (shapes[key] ?? value)(one));
+    put(found, key, shapeOf(shapes, key)(one));
   });
   return found;
 }
