@@ -11,6 +11,7 @@ import { refuseUnknown } from './known.js';
 import { CancelRequested, Lost, type Stopped, Waits } from './outcomes.js';
 import type { Reply, Row } from './replies.js';
 import { type Signal, signalsOf } from './signals.js';
+import { shown } from './shown.js';
 import { counted, optionWords, plain, type Word } from './words.js';
 
 /** What a report sets: words of JOB.HEARTBEAT. */
@@ -19,7 +20,8 @@ export interface Report {
   stage?: string;
   log?: string;
   meta?: Record<string, string>;
-  payload?: unknown;
+  /** As the codec has it. */
+  payload?: Word;
   output?: Buffer;
   cost?: number;
   costs?: Readonly<Record<string, number>>;
@@ -157,18 +159,19 @@ export class Context<Payload = unknown> {
 
   /** Says how far the job is, 0 to 100, and in words; a lower number than before is ignored. */
   progress(percent: number, stage?: string): void {
+    if (typeof percent !== 'number' || Number.isNaN(percent)) throw new TypeError(`progress is a number from 0 to 100, not ${shown(percent)}`);
     const progress = Math.min(Math.max(percent, 0), 100);
-    this.#report(stage === undefined ? { progress } : { progress, stage });
+    this.#report(stage === undefined ? { progress } : { progress, stage: textOf(stage, 'a stage') });
   }
 
   /** Says in words how far the job is. */
   stage(text: string): void {
-    this.#report({ stage: text });
+    this.#report({ stage: textOf(text, 'a stage') });
   }
 
   /** Adds a line to the job's history. */
   log(text: string): void {
-    this.#report({ log: text });
+    this.#report({ log: textOf(text, 'a line of log') });
   }
 
   /** Sets fields of the job's META, as text; others stay. */
@@ -208,7 +211,7 @@ export class Context<Payload = unknown> {
 
   /** Replaces the job's payload, so that the next try can go on from here. */
   save(payload: Payload): void {
-    this.#report({ payload });
+    this.#report({ payload: encoded(this.board.codec, payload, 'the payload') });
   }
 
   /**
@@ -322,6 +325,7 @@ export class Context<Payload = unknown> {
 
   #name(name: string): void {
     this.check();
+    textOf(name, 'the name of a step');
     this.#used ??= new Set();
     if (this.#used.has(name)) throw new TypeError(`two steps of this run are called '${name}': give each a name of its own, in a loop one with the number of the round`);
     this.#used.add(name);
@@ -351,6 +355,12 @@ export class Context<Payload = unknown> {
     this.#reason ??= reason;
     this.#stop?.abort(this.#reason);
   }
+}
+
+/** The worker sends it later: what cannot be sent is told here, in the handler. */
+function textOf(text: unknown, what: string): string {
+  if (typeof text !== 'string') throw new TypeError(`${what} is text, not ${shown(text)}`);
+  return text;
 }
 
 /** Where a part of a text may end, so that no character is cut; of other bytes anywhere. */

@@ -291,8 +291,8 @@ export class Link {
   }
 
   /**
-   * Sends commands together; their replies, or what the server refused. Raises `ConnectionLost` when one of them has no
-   * answer.
+   * Sends commands together; their replies, or what the server refused. A command that cannot be sent, with a word that
+   * is no text, counts as refused. Raises `ConnectionLost` when one of them has no answer.
    */
   async askAll(all: readonly (readonly Word[])[], { patient = true }: Asking = {}): Promise<(Reply | BoardError)[]> {
     this.#guarded();
@@ -300,7 +300,11 @@ export class Link {
     this.#begun(way, 0);
     const found = await Promise.all(all.map(async (words) => way.send(words).catch((error: unknown) => new Unanswered(error))));
     this.#done(way);
-    return found.map((one) => (one instanceof Unanswered ? this.#refused(way, one.error) : (one as Reply)));
+    return found.map((one, at) => {
+      if (!(one instanceof Unanswered)) return one as Reply;
+      const wrong = one.error instanceof TypeError ? wrongWord(all[at] ?? []) : undefined;
+      return wrong === undefined ? this.#refused(way, one.error) : new BoardError('ERR', wrong);
+    });
   }
 
   /** Listens to channels, until the connection is lost or closed. */
@@ -399,9 +403,14 @@ interface Asking {
 const isOfTheProgram = (error: unknown): boolean => error instanceof TypeError || error instanceof RangeError;
 
 /** Names the word that is none: types let nothing else through, but not everybody has them. */
-function checkWords(words: readonly unknown[]): void {
+function wrongWord(words: readonly unknown[]): string | undefined {
   const at = words.findIndex((word) => typeof word !== 'string' && !Buffer.isBuffer(word));
-  if (at >= 0) throw new TypeError(`${String(words[0])}: ids, names and all other words are text, not ${shown(words[at])}`);
+  return at < 0 ? undefined : `${String(words[0])}: ids, names and all other words are text, not ${shown(words[at])}`;
+}
+
+function checkWords(words: readonly unknown[]): void {
+  const wrong = wrongWord(words);
+  if (wrong !== undefined) throw new TypeError(wrong);
 }
 
 /** `tls`: while it connects, whether it speaks TLS. */

@@ -1,8 +1,9 @@
 // What goes wrong around a worker: hostile names, words that nobody can send, listeners that throw, servers that say nothing.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 
-import { ask, serverOf, started } from './harness.js';
+import { type Context, Next } from '../src/index.js';
+import { ask, ended, gate, serverOf, started } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
 
@@ -15,4 +16,55 @@ test('fields of META may have any name', async (t) => {
   const entries = names.map((name) => [name, 'text']);
   assert.deepEqual(await task.result('a', { timeout: '10s' }), entries);
   assert.deepEqual(Object.entries((await board.get('a'))?.meta ?? {}), entries);
+});
+
+describe('words that cannot be sent', () => {
+  const wrong: Record<string, (context: Context) => unknown> = {
+    'a payload with a BigInt': (context) => {
+      context.save({ n: 1n });
+    },
+    'progress that is no number': (context) => {
+      context.progress(0 / 0);
+    },
+    'a log that is no text': (context) => {
+      context.log(5 as never);
+    },
+    'a stage that is no text': (context) => {
+      context.stage(5 as never);
+    },
+    'a step that has no name': async (context) => context.step(5 as never, () => 1),
+    'a wait for what is no text': async (context) => context.waitFor([5 as never]),
+    'a next name that is no text': () => new Next('default', {}, { name: 5 as never }),
+  };
+  for (const [what, tell] of Object.entries(wrong)) {
+    test(`fail the job alone: ${what}`, async (t) => {
+      const board = server.board();
+      const { open, passed } = gate();
+      const good = board.task('good', { retain: '1h' }).handle(async () => passed);
+      const bad = board.task('bad', { retries: 0 }).handle((_, context) => {
+        open(); // the end of the other job is sent together with this
+        return tell(context);
+      });
+      const goodId = await good.post({});
+      const badId = await bad.post({});
+      started(t, board);
+      await ended(board, badId);
+      await good.result(goodId, { timeout: '10s' });
+      assert.equal((await board.get(badId))?.state, 'failed');
+      assert.equal((await board.get(goodId))?.attempt, 1);
+    });
+  }
+
+  test('a payload is saved as it was then', async (t) => {
+    const board = server.board();
+    const task = board.task<{ at: number }>('work', { retain: '1h' }).handle((payload, context) => {
+      payload.at = 1;
+      context.save(payload);
+      payload.at = 2;
+    });
+    const id = await task.post({ at: 0 });
+    started(t, board);
+    await task.result(id, { timeout: '10s' });
+    assert.deepEqual((await board.get(id))?.payload, { at: 1 });
+  });
 });

@@ -74,10 +74,11 @@ export class Batch {
     for (const [run, fields] of merged) this.commands.push(this.#report(run, fields));
   }
 
-  #report(run: Run, { chunk, ...fields }: Waiting): Command {
+  #report(run: Run, { chunk, payload, ...fields }: Waiting): Command {
     const { name, key, board, options, leases } = this.#engine;
     const output = chunk === undefined ? {} : { output: [chunk.number, chunk.data] };
     const words = optionWords('JOB.HEARTBEAT', { token: run.token, ...fields, ...output }, board.codec);
+    if (payload !== undefined) words.push('PAYLOAD', payload);
     return {
       words: ['JOB.HEARTBEAT', key, name, run.id, ...leases.words, ...words],
       take: (reply, refused) => {
