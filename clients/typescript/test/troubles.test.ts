@@ -1,8 +1,9 @@
 // What goes wrong around a worker: hostile names, words that nobody can send, listeners that throw, servers that say nothing.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Context, Next } from '../src/index.js';
+import { type Context, Next, Worker, type WorkerEvents } from '../src/index.js';
 import { ask, ended, gate, serverOf, started } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -67,4 +68,29 @@ describe('words that cannot be sent', () => {
     await task.result(id, { timeout: '10s' });
     assert.deepEqual((await board.get(id))?.payload, { at: 1 });
   });
+});
+
+describe('a listener that throws', () => {
+  for (const name of ['active', 'completed', 'failed', 'lost', 'drained'] as const satisfies (keyof WorkerEvents)[]) {
+    test(`stops the worker, whose run throws that: ${name}`, async () => {
+      const board = server.board();
+      const other = server.board();
+      const task = board.task('work', { retries: 0 }).handle(async (_, context) => {
+        if (name === 'lost') await other.release([context.id]);
+        if (name === 'failed') throw new Error('broken');
+        if (name === 'lost') await context.sleep('1h');
+      });
+      const worker = new Worker(board, { concurrency: 1, prefetch: 3, register: false, block: '20ms', stopWithin: '5s', logger: null });
+      let told = 0;
+      worker.on(name, () => {
+        told += 1;
+        if (told === 2 || name === 'lost') throw new Error(`of ${name}`);
+      });
+      if (name !== 'drained') await task.postMany([{}, {}, {}, {}, {}, {}]);
+      const found = await Promise.race([worker.run({ signals: false }).catch((error: unknown) => (error as Error).message), sleep(8000, 'it goes on', { ref: false })]);
+      await worker.stop();
+      assert.equal(found, `of ${name}`);
+      assert.equal(await board.count({ state: 'claimed' }), 0); // also of jobs that the same answer has brought
+    });
+  }
 });

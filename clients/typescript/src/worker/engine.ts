@@ -24,11 +24,11 @@ const STUCK = 10_000;
 
 /** What a worker tells of its runs. */
 export interface Told {
-  active(run: Run): void;
-  completed(run: Run, outcome: Outcome): void;
-  failed(run: Run, outcome: Outcome, reply: Reply): void;
-  lost(run: Run, why: string): void;
-  drained(): void;
+  active: (run: Run) => void;
+  completed: (run: Run, outcome: Outcome) => void;
+  failed: (run: Run, outcome: Outcome, reply: Reply) => void;
+  lost: (run: Run, why: string) => void;
+  drained: () => void;
 }
 
 export class Engine {
@@ -60,13 +60,16 @@ export class Engine {
   /** How many jobs it has ended. */
   done = 0;
 
+  readonly told: Told;
+
   /** `burst`: it stops when there is no job. */
   constructor(
     readonly board: Board,
     readonly options: Settled,
-    readonly told: Told,
+    told: Told,
     burst: boolean,
   ) {
+    this.told = this.#heeded(told);
     this.name = options.name;
     this.outage = new Outage(options.log, options.name);
     this.key = board.name;
@@ -253,6 +256,18 @@ export class Engine {
   fail(error: unknown): void {
     this.failure ??= error;
     this.stop();
+  }
+
+  /** What the program's listeners throw stops the worker, and nothing that is under way. */
+  #heeded(told: Told): Told {
+    const heed = <A extends unknown[]>(tell: (...all: A) => void) => (...all: A): void => {
+      try {
+        tell(...all);
+      } catch (error) {
+        this.fail(error);
+      }
+    };
+    return { active: heed(told.active), completed: heed(told.completed), failed: heed(told.failed), lost: heed(told.lost), drained: heed(told.drained) };
   }
 
   /** Asks the worker to stop. */
