@@ -37,6 +37,7 @@ export const allowedKind = (kind: string): string => (OWN_KINDS.has(kind) ? `was
 
 /** The kind of a failure; raises here, in the handler, when it is one of the server's own. */
 function kindOf(kind: string): string {
+  if (typeof kind !== 'string') throw new TypeError(`kind is text, such as 'Busy', not ${shown(kind)}`);
   if (OWN_KINDS.has(kind)) throw new RangeError(`kind '${kind}' is the server's own: choose another one, such as 'Busy'`);
   return kind;
 }

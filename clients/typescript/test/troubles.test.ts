@@ -94,3 +94,31 @@ describe('a listener that throws', () => {
     });
   }
 });
+
+describe('what a handler throws', () => {
+  class Listed extends Error {}
+  const evil = new Proxy(new Error('x'), {
+    get: () => {
+      throw Object.create(null);
+    },
+  });
+  const thrown: [unknown, string][] = [
+    [Object.assign(new Listed('x'), { message: ['a', 'b'] }), "Listed: [ 'a', 'b' ]"],
+    [Object.assign(new Listed('x'), { name: 5 }), 'Listed: x'],
+    [Object.assign(new Listed('x'), { message: undefined }), 'Listed: undefined'],
+    [evil, 'Unsendable: how this run ended cannot be sent: it threw what cannot be shown'],
+  ];
+  for (const [error, text] of thrown) {
+    test(`is told, whatever it is: ${text}`, async (t) => {
+      const board = server.board();
+      const task = board.task('work', { noretry: [Listed], retries: text.startsWith('Uns') ? 0 : 3 }).handle(() => {
+        throw error;
+      });
+      const id = await task.post({});
+      started(t, board);
+      await ended(board, id);
+      const job = await board.get(id);
+      assert.deepEqual([`${job?.kind ?? ''}: ${job?.message ?? ''}`, job?.attempt], [text, 1]);
+    });
+  }
+});

@@ -145,7 +145,7 @@ export class Engine {
       await run.context.confirmed();
       outcome = await perform(this.board, run.context, this.options.stacks);
     } catch (error) {
-      outcome = failed('Unsendable', `how this run ended cannot be sent: ${String(error)}`);
+      outcome = failed('Unsendable', `how this run ended cannot be sent: ${textOf(error)}`);
     }
     this.#running -= 1;
     this.#finished(run, outcome);
@@ -323,5 +323,13 @@ export class Engine {
         resolve();
       });
     });
+  }
+}
+
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return 'it threw what cannot be shown';
   }
 }

@@ -82,7 +82,10 @@ function failure(error: unknown, context: Context, handler: Handler | undefined,
 
 /** Kind and message of what was thrown, which may be anything. */
 function wordsOf(thrown: unknown): [kind: string, message: string] {
-  if (isError(thrown)) return [thrown.name === 'Error' ? thrown.constructor.name : thrown.name, thrown.message];
+  if (isError(thrown)) {
+    const [name, message] = [thrown.name, thrown.message] as unknown[]; // programs set these to anything
+    return [typeof name === 'string' && name !== 'Error' ? name : thrown.constructor.name, typeof message === 'string' ? message : shown(message)];
+  }
   if (typeof thrown === 'string' && thrown !== '') return ['Error', thrown];
   return ['Error', `the handler threw ${shown(thrown)}, which is no Error`];
 }
