@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Context, Next, Worker, type WorkerEvents } from '../src/index.js';
+import { Abandon, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
 import { ask, ended, gate, serverOf, started } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -121,4 +121,18 @@ describe('what a handler throws', () => {
       assert.deepEqual([`${job?.kind ?? ''}: ${job?.message ?? ''}`, job?.attempt], [text, 1]);
     });
   }
+
+  test('with a delay that the server does not take ends without it', async (t) => {
+    const board = server.board();
+    const runs = new Map<string, number>();
+    const task = board.task<string>('work', { backoff: '0s' }).handle((how, context) => {
+      runs.set(context.id, (runs.get(context.id) ?? 0) + 1);
+      if (runs.get(context.id) === 2) return how;
+      if (how === 'retry') throw new Retry('x', { delay: '99999999d' });
+      if (how === 'abandon') throw new Abandon('x', { delay: '99999999d' });
+      throw new RateLimited('x', '99999999d');
+    });
+    started(t, board);
+    for (const how of ['retry', 'abandon', 'rest']) assert.equal(await task.result(await task.post(how, { retain: '1h' }), { timeout: '10s' }), how);
+  });
 });

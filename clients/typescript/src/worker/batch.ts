@@ -235,7 +235,7 @@ export class Batch {
     if (error.code === 'CANCELLED' && error.message.includes('requested') && outcome.kind !== 'giveBack') {
       this.instead.push([run, givenBack('cancelled')]);
     } else if (error.code === 'ERR' && outcome.instead !== undefined) {
-      log.error(`${run.shown}: the server refuses its pause: ${error.message}`);
+      log.error(`${run.shown}: the server refuses its delay or pause: ${error.message}`);
       this.instead.push([run, outcome.instead()]);
     } else if (error.code === 'ERR' && outcome.kind !== 'fail' && outcome.kind !== 'giveBack') {
       log.error(`${run.shown}: the server refuses its end: ${error.message}`);

@@ -162,16 +162,19 @@ export function advanced(next: Next, data: Word | null): Outcome {
 
 export function failed(kind: string, message: string, { delay, noretry = false, error, stack }: { delay?: number; noretry?: boolean; error?: unknown; stack?: string | undefined } = {}): Outcome {
   const options = noretry ? ['NORETRY'] : delay === undefined ? [] : ['RETRY', String(delay)];
-  return { kind: 'fail', command: 'JOB.FAIL', head: [shortened(kind, 255) || 'Error', shortened(message)], options, value: error, stack };
+  const found: Outcome = { kind: 'fail', command: 'JOB.FAIL', head: [shortened(kind, 255) || 'Error', shortened(message)], options, value: error, stack };
+  // The server refuses a delay of more than 34 years: then the job's back-off counts.
+  return delay === undefined ? found : { ...found, instead: () => ({ ...found, options: [] }) };
 }
 
 /** Back to the queue after `delay`, ms. With `rest` a shared limit of the job is paused: its name, and how long, ms. */
 export function givenBack(reason: string, delay?: number, rest?: readonly [limit: string, ms: number]): Outcome {
   const options = ['REASON', shortened(reason), ...(delay === undefined ? [] : ['DELAY', String(delay)])];
-  if (rest === undefined) return { kind: 'giveBack', command: 'JOB.ABANDON', head: [], options };
+  const found: Outcome = { kind: 'giveBack', command: 'JOB.ABANDON', head: [], options };
+  if (rest === undefined) return delay === undefined ? found : { ...found, instead: () => givenBack(reason) };
   const [limit, ms] = rest;
   // The server refuses a limit that is none of the job's: then the job alone waits.
-  return { kind: 'giveBack', command: 'JOB.ABANDON', head: [], options: [...options, 'PAUSE', limit, String(ms)], instead: () => givenBack(reason, ms) };
+  return { ...found, options: [...options, 'PAUSE', limit, String(ms)], instead: () => givenBack(reason, ms) };
 }
 
 export function trashed(reason: string): Outcome {
