@@ -5,7 +5,7 @@ import type { Board } from './board/board.js';
 import { childrenWords } from './board/working.js';
 import { type Children, childrenOf, type OnFailure } from './children.js';
 import { decoded, encoded } from './codecs.js';
-import { type Duration, toMs } from './durations.js';
+import { type Duration, LONGEST_TIMER, toMs } from './durations.js';
 import type { Job } from './jobs.js';
 import { refuseUnknown } from './known.js';
 import { CancelRequested, Lost, type Stopped, Waits } from './outcomes.js';
@@ -313,8 +313,11 @@ export class Context<Payload = unknown> {
 
   /** Waits so long; throws when the handler has to stop. */
   async sleep(duration: Duration): Promise<void> {
-    await sleep(toMs(duration), undefined, { signal: this.signal }).catch(() => undefined);
-    this.check();
+    for (let left = toMs(duration); ; left -= LONGEST_TIMER) {
+      await sleep(Math.min(left, LONGEST_TIMER), undefined, { signal: this.signal }).catch(() => undefined);
+      this.check();
+      if (left <= LONGEST_TIMER) return;
+    }
   }
 
   /** What is stored under the name; throws when the run has used it. */

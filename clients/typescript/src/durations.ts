@@ -33,6 +33,9 @@ export function toMs(duration: Duration | 'forever', name = 'a duration'): numbe
   throw new (typeof given === 'string' ? RangeError : TypeError)(`${problem}, not ${JSON.stringify(given)}`);
 }
 
+/** The longest time of a timer of Node, ms: with a longer one it ends at once. */
+export const LONGEST_TIMER = 2 ** 31 - 1;
+
 /** A duration of so many milliseconds, such as replies have. */
 export function ofMs(ms: number): Duration {
   return `${Math.max(0, Math.round(ms))}ms`;

@@ -4,9 +4,10 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Abandon, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
-import { ask, ended, gate, serverOf, started } from './harness.js';
+import { ask, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
+const calls = async (command: string): Promise<number> => Number(new RegExp(String.raw`cmdstat_${command}:calls=(\d+)`).exec(String(await ask(server.url, 'INFO', 'commandstats')))?.[1] ?? 0);
 
 test('fields of META may have any name', async (t) => {
   const board = server.board();
@@ -134,5 +135,35 @@ describe('what a handler throws', () => {
     });
     started(t, board);
     for (const how of ['retry', 'abandon', 'rest']) assert.equal(await task.result(await task.post(how, { retain: '1h' }), { timeout: '10s' }), how);
+  });
+});
+
+describe('times that are longer than a timer bears', () => {
+  test('are waited for all the same', async () => {
+    const board = server.board();
+    const { open, passed } = gate();
+    let slept = false;
+    const task = board.task<string>('work', { retain: '1h' }).handle(async (how, context) => {
+      if (how === 'sleep') await context.sleep('30d').finally(() => (slept = true));
+      await passed;
+      return how;
+    });
+    await board.settingsSet({ concurrency: 10 });
+    const ids = [await task.post('sleep'), await task.post('work')];
+    const before = await calls('job.mheartbeat');
+    const worker = new Worker(board, { lease: '90d', stopWithin: '30d', logger: null });
+    const running = worker.run({ signals: false });
+    await until(async () => (await board.count({ state: 'claimed' })) === 2);
+    await sleep(300);
+    assert.equal(slept, false);
+    assert.ok((await calls('job.mheartbeat')) - before < 10);
+    const stopped = worker.stop();
+    await sleep(100);
+    open();
+    assert.equal(await task.result(ids[1] ?? '', { timeout: '10s' }), 'work'); // it was not given back at once
+    await worker.stop();
+    await stopped;
+    assert.equal(await running, false);
+    assert.equal(await board.state(ids[0] ?? ''), 'ready');
   });
 });

@@ -1,4 +1,5 @@
 /** Waiting for something of a worker to change. */
+import { LONGEST_TIMER } from '../durations.js';
 
 /** Whoever waits for a condition looks again whenever somebody says that something has changed. */
 export class Changes {
@@ -23,7 +24,7 @@ export class Changes {
       late.is = true;
       this.changed();
     };
-    const timer = setTimeout(end, within);
+    const timer = setTimeout(end, Math.min(within, LONGEST_TIMER));
     void hurry?.then(end);
     while (!done() && !late.is) await this.next();
     clearTimeout(timer);

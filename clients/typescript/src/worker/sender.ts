@@ -1,5 +1,6 @@
 /** Keeps the leases and sends what handlers say: reports, questions, and how runs end. */
 import type { Report } from '../context.js';
+import { LONGEST_TIMER } from '../durations.js';
 import { BoardError, ConnectionLost } from '../errors.js';
 import type { Link } from '../link.js';
 import type { Row } from '../replies.js';
@@ -112,7 +113,7 @@ export class Sender implements Sending {
       this.#lookBack();
       this.#engine.lookForStuck();
       this.beatSoon();
-    }, this.#engine.leases.shortest / 3);
+    }, Math.min(this.#engine.leases.shortest / 3, LONGEST_TIMER));
   }
 
   /**
