@@ -1,9 +1,10 @@
 // What goes wrong around a worker: hostile names, words that nobody can send, listeners that throw, servers that say nothing.
 import assert from 'node:assert/strict';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { Abandon, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
+import { Abandon, Board, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
 import { ask, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -165,5 +166,65 @@ describe('times that are longer than a timer bears', () => {
     await stopped;
     assert.equal(await running, false);
     assert.equal(await board.state(ids[0] ?? ''), 'ready');
+  });
+});
+
+/** A way to the server that a test cuts. */
+async function relay(): Promise<{ port: number; made: () => number; cut: () => Promise<void>; mend: () => Promise<void> }> {
+  const sockets = new Set<Socket>();
+  let made = 0;
+  const { port: real } = new URL(server.url);
+  const make = (): ReturnType<typeof createServer> =>
+    createServer((near) => {
+      made += 1;
+      const far = connect(Number(real), '127.0.0.1');
+      for (const [one, other] of [[near, far], [far, near]] as const) {
+        sockets.add(one);
+        one.pipe(other);
+        one.on('error', () => undefined).on('close', () => other.destroy());
+      }
+    });
+  let found = make();
+  await new Promise<void>((resolve) => found.listen(0, '127.0.0.1', resolve));
+  const { port } = found.address() as AddressInfo;
+  return {
+    port,
+    made: () => made,
+    cut: async () => {
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+      await new Promise((resolve) => found.close(resolve));
+    },
+    mend: async () => {
+      found = make();
+      await new Promise<void>((resolve) => found.listen(port, '127.0.0.1', resolve));
+    },
+  };
+}
+
+describe('a server that was away', { concurrency: true }, () => {
+  test('is connected to once by who listens for cancels, whatever comes first', async (t) => {
+    const way = await relay();
+    const board = new Board('board', { server: `redis://127.0.0.1:${String(way.port)}` });
+    server.allow(board);
+    board.handler('work', () => 1);
+    const worker = new Worker(board, { name: 'w', logger: null });
+    const running = worker.run({ signals: false });
+    t.after(async () => {
+      await worker.stop();
+      await running;
+      board.close();
+      await way.cut();
+    });
+    const listens = async (): Promise<boolean> => Number(((await ask(server.url, 'PUBSUB', 'NUMSUB', 'job.worker:board:w')) as unknown[])[1]) === 1;
+    await until(listens);
+    await way.cut();
+    await sleep(5600); // its second ping, each 3 s, most likely comes before its next try
+    await way.mend();
+    await until(listens);
+    await sleep(2500);
+    const before = way.made();
+    await sleep(1000);
+    assert.ok(way.made() - before < 3, `${String(way.made() - before)} connections in a second`);
   });
 });

@@ -26,11 +26,12 @@ export class Listener {
     const backoff = new Backoff();
     while (!this.#engine.stopping) {
       try {
-        const lost = new Promise<void>((resolve) => {
-          this.#link.onLost = resolve;
-        });
         await this.#link.subscribe([`job.worker:${key}:${name}`], (message) => {
           this.#hear(message);
+        });
+        // Not before: to subscribe ends a connection that a ping has made meanwhile.
+        const lost = new Promise<void>((resolve) => {
+          this.#link.onLost = resolve;
         });
         backoff.reset();
         this.#engine.beatSoon(); // what happened while nobody listened is in the answers to heartbeats
