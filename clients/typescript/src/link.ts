@@ -117,7 +117,7 @@ function ours(options: RedisClientOptions, name: string | undefined): RedisClien
 
 function clientWay(client: AnyClient): Way {
   return {
-    connect: () => client.connect(),
+    connect: async () => answered(client),
     destroy: () => {
       if (client.isOpen || client.isReady) client.destroy();
     },
@@ -131,6 +131,23 @@ function clientWay(client: AnyClient): Way {
     unref: () => client.unref(),
     on: (event, listener) => client.on(event, listener),
   };
+}
+
+/** Connects. A frozen server takes connections: it has the usual time for its first answer. */
+async function answered(client: AnyClient): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    client.once('connect', () => {
+      timer = setTimeout(() => {
+        reject(new Error('it takes the connection, and does not answer'));
+      }, PATIENCE);
+    });
+  });
+  try {
+    await Promise.race([client.connect(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** A client of the primary, which is looked up when it connects. */

@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { Abandon, Board, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
+import { Abandon, Board, ConnectionLost, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
 import { ask, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -226,5 +226,21 @@ describe('a server that was away', { concurrency: true }, () => {
     const before = way.made();
     await sleep(1000);
     assert.ok(way.made() - before < 3, `${String(way.made() - before)} connections in a second`);
+  });
+
+  test('that takes connections and says nothing is no server', async (t) => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const board = new Board('board', { server: `redis://127.0.0.1:${String((silent.address() as AddressInfo).port)}` });
+    server.allow(board);
+    t.after(() => {
+      board.close();
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    });
+    const found = await Promise.race([board.count().catch((error: unknown) => error), sleep(20_000, 'it waits', { ref: false })]);
+    assert.ok(found instanceof ConnectionLost, String(found));
+    assert.match(found.message, /^no answer from 127\.0\.0\.1:\d+: it takes the connection, and does not answer/);
   });
 });
