@@ -75,12 +75,12 @@ export class TestServer {
     port: number,
     private readonly options: TestServerOptions,
   ) {
-    this.#folder = mkdtempSync(join(tmpdir(), 'jobboard-test-'));
     const module = options.module ?? process.env['JOBBOARD_MODULE'];
     if (module === undefined) {
       throw new Error(`where is the module? $JOBBOARD_MODULE or TestServer.start({ module: '…/libjobboard.so' }) says it; ${EXTRA}`);
     }
     this.#program = options.server ?? process.env['JOBBOARD_SERVER'] ?? onPath();
+    this.#folder = mkdtempSync(join(tmpdir(), 'jobboard-test-'));
     const clock = options.manualClock === false ? [] : ['clock', 'manual'];
     const config = [
       ...['bind 127.0.0.1', `port ${String(port)}`, `dir ${this.#folder}`, 'save ""', 'appendonly no'],
@@ -190,7 +190,7 @@ export class TestServer {
       guards.delete(refuseReal);
       allowed.clear();
     }
-    if (this.#process.exitCode === null && this.#process.pid !== undefined) {
+    if (!this.#ended && this.#process.pid !== undefined) {
       const ended = new Promise((resolve) => this.#process.once('exit', resolve));
       this.#process.kill('SIGKILL');
       await ended;
@@ -202,9 +202,14 @@ export class TestServer {
     await this.stop();
   }
 
+  /** It has ended, by itself or by a signal. */
+  get #ended(): boolean {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null;
+  }
+
   async #answers(): Promise<void> {
     for (const end = Date.now() + WITHIN; ; ) {
-      if (this.#process.exitCode !== null || this.#process.pid === undefined) throw await this.#notStarted();
+      if (this.#ended || this.#process.pid === undefined) throw await this.#notStarted();
       try {
         await this.#link.ask(['PING'], { patient: false });
         return;

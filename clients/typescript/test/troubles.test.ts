@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Abandon, Board, ConnectionLost, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
+import { TestServer } from '../src/testing.js';
 import { ask, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -242,5 +243,19 @@ describe('a server that was away', { concurrency: true }, () => {
     const found = await Promise.race([board.count().catch((error: unknown) => error), sleep(20_000, 'it waits', { ref: false })]);
     assert.ok(found instanceof ConnectionLost, String(found));
     assert.match(found.message, /^no answer from 127\.0\.0\.1:\d+: it takes the connection, and does not answer/);
+  });
+});
+
+describe('a test server', () => {
+  test('is stopped twice, and after it was killed', async () => {
+    const late = async (stopped: Promise<void>): Promise<unknown> => Promise.race([stopped, sleep(5000, 'it waits', { ref: false })]);
+    const first = await TestServer.start();
+    await first.stop();
+    assert.equal(await late(first.stop()), undefined);
+    const second = await TestServer.start();
+    process.kill(Number(/process_id:(\d+)/.exec(String(await ask(second.url, 'INFO', 'server')))?.[1]), 'SIGKILL');
+    await until(async () => ask(second.url, 'PING').then(() => false, () => true));
+    await sleep(100);
+    assert.equal(await late(second.stop()), undefined);
   });
 });
