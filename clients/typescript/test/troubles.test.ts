@@ -259,3 +259,15 @@ describe('a test server', () => {
     assert.equal(await late(second.stop()), undefined);
   });
 });
+
+describe('waits that end early', () => {
+  test('leave a board that can wait again', async () => {
+    const board = server.board();
+    const id = await board.post({});
+    const waits = assert.rejects(board.wait([id]), ConnectionLost);
+    await until(async () => (await calls('job.wait')) > 0);
+    board.use(server.url);
+    await waits;
+    assert.equal(await board.wait([id], { timeout: '10ms' }), null);
+  });
+});

@@ -105,7 +105,9 @@ export class Sending {
   /** @internal Sends a command that the server may answer late, over a connection that nobody else needs. */
   async sendWaiting(command: string, words: readonly Word[], block: number, signal?: AbortSignal): Promise<Reply> {
     const link = this.#waiting.pop() ?? this.place.open();
+    const closed = { is: false };
     const close = (): void => {
+      closed.is = true;
       link.close();
     };
     const stop = this.closes(close);
@@ -115,7 +117,7 @@ export class Sending {
     } finally {
       stop();
       signal?.removeEventListener('abort', close);
-      if (signal?.aborted !== true && this.#waiting.length < SPARE) this.#waiting.push(link);
+      if (!closed.is && signal?.aborted !== true && this.#waiting.length < SPARE) this.#waiting.push(link);
       else link.close();
     }
   }
