@@ -270,4 +270,17 @@ describe('waits that end early', () => {
     await waits;
     assert.equal(await board.wait([id], { timeout: '10ms' }), null);
   });
+
+  test('end with the reason of their signal: output', async () => {
+    const board = server.board();
+    const id = await board.post({});
+    const stop = new AbortController();
+    const before = await calls('job.output');
+    const reads = assert.rejects(async () => {
+      for await (const chunk of board.output(id, { signal: stop.signal })) assert.fail(chunk.text);
+    }, /^Error: enough$/);
+    await until(async () => (await calls('job.output')) > before);
+    stop.abort(new Error('enough'));
+    await reads;
+  });
 });

@@ -127,7 +127,10 @@ export class Waiting extends Reading {
       signal?.throwIfAborted();
       const block = Math.max(1, Math.round(end === undefined ? BLOCK : Math.min(BLOCK, end - Date.now())));
       const words = [id, 'SINCE', String(since), ...(follow ? ['BLOCK', String(block)] : [])];
-      const reply = await this.sendWaiting('JOB.OUTPUT', words, block, signal);
+      const reply = await this.sendWaiting('JOB.OUTPUT', words, block, signal).catch((error: unknown) => {
+        signal?.throwIfAborted();
+        throw error;
+      });
       if (reply === null) throw new JobUnknown(id, 'unknown');
       const found = mapping(reply);
       const texts = list(found['chunks'] as Reply).map(text);
