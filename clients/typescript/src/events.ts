@@ -48,7 +48,12 @@ export async function eventsOf(board: Board, kinds: readonly EventKind[]): Promi
   if (unknown !== undefined) throw new TypeError(`there is no event '${unknown}'; there are ${Object.keys(EVENTS).join(', ')}`);
   await checkPublished(board, kinds);
   const found = new Listening(board, kinds);
-  await found.start();
+  try {
+    await found.start();
+  } catch (error) {
+    found.close();
+    throw error;
+  }
   return found;
 }
 

@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { Abandon, Board, ConnectionLost, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
+import { Abandon, Board, BoardError, ConnectionLost, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
 import { TestServer } from '../src/testing.js';
 import { ask, ended, gate, serverOf, started, until } from './harness.js';
 
@@ -282,5 +282,17 @@ describe('waits that end early', () => {
     await until(async () => (await calls('job.output')) > before);
     stop.abort(new Error('enough'));
     await reads;
+  });
+
+  test('leave no connection: events that may not be heard', async (t) => {
+    await ask(server.url, 'ACL', 'SETUSER', 'deaf', 'on', '>p', '~*', 'resetchannels', '+@all');
+    t.after(async () => ask(server.url, 'ACL', 'DELUSER', 'deaf'));
+    const board = new Board('board', { server: server.url.replace('//', '//deaf:p@') });
+    t.after(() => {
+      board.close();
+    });
+    await server.board().settingsSet({ events: 'all' });
+    for (let round = 0; round < 3; round += 1) await assert.rejects(board.events(), (error) => BoardError.is(error, 'NOPERM'));
+    await until(async () => String(await ask(server.url, 'CLIENT', 'LIST')).split('user=deaf').length - 1 === 1);
   });
 });
