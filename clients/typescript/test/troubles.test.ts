@@ -1,5 +1,6 @@
 // What goes wrong around a worker: hostile names, words that nobody can send, listeners that throw, servers that say nothing.
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -295,4 +296,17 @@ describe('waits that end early', () => {
     for (let round = 0; round < 3; round += 1) await assert.rejects(board.events(), (error) => BoardError.is(error, 'NOPERM'));
     await until(async () => String(await ask(server.url, 'CLIENT', 'LIST')).split('user=deaf').length - 1 === 1);
   });
+});
+
+test('a flush leaves no listener behind', async (t) => {
+  const board = server.board();
+  const task = board.task('work').handle(async (_, context) => {
+    for (let n = 1; n < 20; n += 1) {
+      context.progress(n);
+      await context.flush();
+    }
+    return getEventListeners(context.signal, 'abort').length;
+  });
+  started(t, board);
+  assert.equal(await task.result(await task.post({}), { timeout: '20s' }), 0);
 });

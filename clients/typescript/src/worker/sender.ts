@@ -74,14 +74,17 @@ export class Sender implements Sending {
   async flush(run: Run): Promise<void> {
     if (run.answered >= run.made) return;
     const { made } = run;
-    const done = new Promise<void>((resolve) => {
-      this.#waiting.push({ run, made, resolve });
-      run.context.signal.addEventListener('abort', () => {
+    const { signal } = run.context;
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        signal.removeEventListener('abort', done);
         resolve();
-      });
+      };
+      this.#waiting.push({ run, made, resolve: done });
+      signal.addEventListener('abort', done);
+      this.#soon();
     });
-    this.#soon();
-    await done;
   }
 
   /**
