@@ -310,3 +310,23 @@ test('a flush leaves no listener behind', async (t) => {
   started(t, board);
   assert.equal(await task.result(await task.post({}), { timeout: '20s' }), 0);
 });
+
+test('reports come also after the clock was set back', async (t) => {
+  const board = server.board();
+  const { open, passed } = gate();
+  const task = board.task('work', { retain: '1h' }).handle(async (_, context) => {
+    context.progress(10);
+    await context.flush();
+    const { now } = Date;
+    t.mock.method(Date, 'now', () => now() - 3_600_000);
+    context.progress(50);
+    await passed;
+  });
+  const id = await task.post({});
+  started(t, board, { listen: false });
+  const end = performance.now() + 5000;
+  while ((await board.get(id))?.progress !== 50 && performance.now() < end) await sleep(20);
+  const found = (await board.get(id))?.progress;
+  open();
+  assert.equal(found, 50);
+});

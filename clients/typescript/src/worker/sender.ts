@@ -30,7 +30,8 @@ export class Sender implements Sending {
   #waiting: { run: Run; made: number; resolve: () => void }[] = [];
   /** Those who wait for the answer to a heartbeat. */
   readonly #confirming: (() => void)[] = [];
-  #reportsAt = 0;
+  /** When the last were sent, by `performance.now()`. */
+  #reportsAt = -Infinity;
   #beatDue = true;
   #mayRegister: boolean;
   #sending = false;
@@ -67,7 +68,7 @@ export class Sender implements Sending {
     }
     run.made += 1;
     this.#reports.push([run, output === undefined ? fields : { chunk: run.writing as Writing }]);
-    this.#reportLater(this.#reportsAt + REPORT_EVERY - Date.now());
+    this.#reportLater(this.#reportsAt + REPORT_EVERY - performance.now());
   }
 
   /** Waits until the server has answered the reports that this run has made. */
@@ -202,7 +203,7 @@ export class Sender implements Sending {
   /** Reports that are not due wait for ends and questions, before which they have to be sent. */
   #due(): boolean {
     if (this.#ends.length > 0 || this.#asked.length > 0 || this.#beatDue) return true;
-    return this.#reports.length > 0 && (this.#waiting.length > 0 || Date.now() - this.#reportsAt >= REPORT_EVERY);
+    return this.#reports.length > 0 && (this.#waiting.length > 0 || performance.now() - this.#reportsAt >= REPORT_EVERY);
   }
 
   async #send(): Promise<void> {
@@ -213,7 +214,7 @@ export class Sender implements Sending {
     [this.#ends, this.#reports, this.#asked, this.#beatDue] = [[], [], [], false];
     const batch = new Batch(this.#engine);
     if (reports.length > 0) {
-      this.#reportsAt = Date.now();
+      this.#reportsAt = performance.now();
       batch.addReports(reports);
     }
     batch.addAsked(asked);
