@@ -102,6 +102,9 @@ export class Refused {
 /** Codes that tell a worker that a job is no longer its own. */
 export const LOST: ReadonlySet<string> = new Set(['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'STALE', 'ENDED', 'CANCELLED']);
 
+/** The server lets nobody in under this name and password. While a worker runs that passes: both are changed one after the other. */
+export const isOutside = (error: unknown): error is BoardError => error instanceof BoardError && /^(NOAUTH|WRONGPASS)$/.test(error.code);
+
 const AWAY = /^(UNBLOCKED|MOVED|ASK|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|LOADING|BUSY|READONLY)\b/;
 
 /** The error that stands for an answer of the server. */

@@ -330,3 +330,30 @@ test('reports come also after the clock was set back', async (t) => {
   open();
   assert.equal(found, 50);
 });
+
+test('a password that is wrong for a while ends no worker, and loses no end', async (t) => {
+  await ask(server.url, 'ACL', 'SETUSER', 'w', 'reset', 'on', '>one', '~*', '&*', '+@all');
+  t.after(async () => ask(server.url, 'ACL', 'DELUSER', 'w'));
+  const board = new Board('board', { server: server.url.replace('//', '//w:one@') });
+  t.after(() => {
+    board.close();
+  });
+  const direct = server.board();
+  const { open, passed } = gate();
+  const warnings: string[] = [];
+  const logger = { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (text: string) => warnings.push(text) };
+  board.task('work').handle(async () => passed);
+  const id = await direct.post({}, { name: 'work', retain: '1h', lease: '10m' });
+  started(t, board, { name: 'w', logger });
+  const listens = async (): Promise<boolean> => Number(((await ask(server.url, 'PUBSUB', 'NUMSUB', 'job.worker:board:w')) as unknown[])[1]) === 1;
+  await until(async () => (await direct.state(id)) === 'claimed' && (await listens()));
+  await ask(server.url, 'ACL', 'SETUSER', 'w', 'resetpass', '>two');
+  await ask(server.url, 'CLIENT', 'KILL', 'USER', 'w');
+  open();
+  await until(() => warnings.some((text) => text.includes('(ends and leases)') || text.includes('(claiming)')));
+  await sleep(500);
+  await ask(server.url, 'ACL', 'SETUSER', 'w', 'resetpass', '>one');
+  const job = await direct.wait([id], { timeout: '10s' });
+  assert.deepEqual([job?.[0]?.state, job?.[0]?.attempt], ['complete', 1]);
+  await until(listens);
+});

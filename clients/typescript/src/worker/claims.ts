@@ -9,7 +9,7 @@
  * worker that holds nothing therefore asks for all its claims, and does those jobs again. Without such trouble nothing
  * comes that was claimed before: of two workers with one name neither works on what the other has claimed.
  */
-import { BoardError, ConnectionLost } from '../errors.js';
+import { BoardError, ConnectionLost, isOutside } from '../errors.js';
 import { Job } from '../jobs.js';
 import type { Link } from '../link.js';
 import type { Reply } from '../replies.js';
@@ -145,7 +145,7 @@ export class Claims {
       } catch (error) {
         this.notClaimed();
         if (engine.stopping) return;
-        const passing = error instanceof ConnectionLost || (answered && error instanceof BoardError && /^(NOAUTH|WRONGPASS)$/.test(error.code));
+        const passing = error instanceof ConnectionLost || (answered && isOutside(error));
         if (!passing) throw error;
         if (troubled) engine.outage.gone(error, 'claiming'); // the first may be a connection that broke long ago
         troubled = true;

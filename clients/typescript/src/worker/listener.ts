@@ -1,5 +1,5 @@
 /** Hears at once of cancels and losses, by Pub/Sub: at heartbeats they are heard of later. */
-import { ConnectionLost } from '../errors.js';
+import { ConnectionLost, isOutside } from '../errors.js';
 import type { Link } from '../link.js';
 import { Backoff } from './backoff.js';
 import type { Engine } from './engine.js';
@@ -40,7 +40,7 @@ export class Listener {
         }, PING_EVERY);
         await lost;
       } catch (error) {
-        if (!(error instanceof ConnectionLost)) {
+        if (!(error instanceof ConnectionLost) && !isOutside(error)) {
           options.log.warn(`cancels are seen at heartbeats only: ${(error as Error).message}`);
           return;
         }

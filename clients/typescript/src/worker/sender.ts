@@ -1,7 +1,7 @@
 /** Keeps the leases and sends what handlers say: reports, questions, and how runs end. */
 import type { Report } from '../context.js';
 import { LONGEST_TIMER } from '../durations.js';
-import { BoardError, ConnectionLost } from '../errors.js';
+import { BoardError, ConnectionLost, isOutside } from '../errors.js';
 import type { Link } from '../link.js';
 import type { Row } from '../replies.js';
 import type { Word } from '../words.js';
@@ -292,7 +292,7 @@ export class Sender implements Sending {
   }
 
   async #bear(error: unknown): Promise<void> {
-    if (!(error instanceof ConnectionLost)) throw error;
+    if (!(error instanceof ConnectionLost) && !isOutside(error)) throw error; // at the start `Claims` throws both
     // The first failure may be that of a connection which broke long ago, unused.
     if (this.#troubled) this.#engine.outage.gone(error, 'ends and leases');
     this.#troubled = true;
