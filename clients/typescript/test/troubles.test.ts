@@ -357,3 +357,25 @@ test('a password that is wrong for a while ends no worker, and loses no end', as
   assert.deepEqual([job?.[0]?.state, job?.[0]?.attempt], ['complete', 1]);
   await until(listens);
 });
+
+test('a worker that may not keep leases does not ask again and again', async (t) => {
+  await ask(server.url, 'ACL', 'SETUSER', 'w', 'reset', 'on', '>one', '~*', '&*', '+@all', '-job.mheartbeat');
+  t.after(async () => ask(server.url, 'ACL', 'DELUSER', 'w'));
+  const board = new Board('board', { server: server.url.replace('//', '//w:one@') });
+  t.after(() => {
+    board.close();
+  });
+  let asks = false;
+  board.handler('work', async (_, context) => {
+    context.oursUntil = 0; // as after a pause that was longer than the lease
+    asks = true;
+    await context.step('charge', () => 1);
+  });
+  await server.board().post({}, { name: 'work', lease: '10m' });
+  const errors: string[] = [];
+  const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: (text: string) => errors.push(text) };
+  started(t, board, { stopWithin: '100ms', logger });
+  await until(() => asks);
+  await sleep(500);
+  assert.ok(errors.length < 10, `${String(errors.length)} heartbeats were refused`);
+});

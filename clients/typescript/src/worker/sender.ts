@@ -13,6 +13,9 @@ import { type Outcome, type Run, type Sending, Writing } from './run.js';
 /** Between two sends of reports, ms: what comes faster is put together. */
 const REPORT_EVERY = 100;
 
+/** Between two questions whether a run is ours, which was not answered, ms. */
+const CONFIRM_EVERY = 1000;
+
 /** The highest number of a chunk. */
 const FAR_AHEAD = 2 ** 52;
 
@@ -129,6 +132,7 @@ export class Sender implements Sending {
       const heard = new Promise<void>((resolve) => this.#confirming.push(resolve));
       this.beatSoon();
       await heard;
+      if (run.context.isLate()) await new Promise((resolve) => setTimeout(resolve, Math.min(run.lease / 3, CONFIRM_EVERY))); // refused, or slow
     }
   }
 
