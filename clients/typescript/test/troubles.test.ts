@@ -6,6 +6,8 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Abandon, Board, BoardError, ConnectionLost, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
+import { Away } from '../src/errors.js';
+import { Link } from '../src/link.js';
 import { TestServer } from '../src/testing.js';
 import { ask, ended, gate, serverOf, started, until } from './harness.js';
 
@@ -378,4 +380,22 @@ test('a worker that may not keep leases does not ask again and again', async (t)
   await until(() => asks);
   await sleep(500);
   assert.ok(errors.length < 10, `${String(errors.length)} heartbeats were refused`);
+});
+
+test('jobs that came with an end are not missed, when another answer says that the server is busy', async (t) => {
+  const board = server.board();
+  const askAll = Reflect.get(Link.prototype, 'askAll');
+  let busy = false;
+  t.mock.method(Link.prototype, 'askAll', async function (this: Link, ...all: Parameters<typeof askAll>) {
+    const found = await askAll.apply(this, all);
+    const chained = all[0].some((words) => words[0] === 'JOB.CONSUME' && words.includes('CLAIM'));
+    if (busy || !chained) return found;
+    busy = true; // as a command before it was told, while a script ran
+    throw new Away('BUSY Redis is busy running a script');
+  });
+  const task = board.task('work').handle((_, context) => context.attempt);
+  const ids = await task.postMany([{}, {}, {}], { retain: '1h', lease: '10m' });
+  started(t, board, { concurrency: 1, block: '20ms' });
+  for (const id of ids) assert.equal(await task.result(id, { timeout: '10s' }), 1);
+  assert.ok(busy);
 });
