@@ -9,6 +9,7 @@ import { Abandon, Board, BoardError, ConnectionLost, type Context, Next, RateLim
 import { Away } from '../src/errors.js';
 import { Link } from '../src/link.js';
 import { TestServer } from '../src/testing.js';
+import { Engine } from '../src/worker/engine.js';
 import { ask, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -398,4 +399,17 @@ test('jobs that came with an end are not missed, when another answer says that t
   started(t, board, { concurrency: 1, block: '20ms' });
   for (const id of ids) assert.equal(await task.result(id, { timeout: '10s' }), 1);
   assert.ok(busy);
+});
+
+test('a pause leaves nothing behind in a worker, and ends when that stops', async (t) => {
+  const board = server.board();
+  board.handler('work', () => 1);
+  const ignored = (): void => undefined;
+  const engine = new Engine(board, new Worker(board, { logger: null }).options, { active: ignored, completed: ignored, failed: ignored, lost: ignored, drained: ignored }, false);
+  const { mock } = t.mock.method(engine.wantsStop, 'then'); // it lives as long as the worker
+  await engine.pause(1);
+  assert.equal(mock.callCount(), 0);
+  const pauses = engine.pause(600_000);
+  engine.goHome();
+  await pauses;
 });

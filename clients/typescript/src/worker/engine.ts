@@ -316,13 +316,7 @@ export class Engine {
 
   /** Waits so long, or until the worker stops. */
   async pause(ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      void this.wantsStop.then(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    await this.changes.until(() => this.stopping, ms);
   }
 }
 
