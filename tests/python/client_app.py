@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import signal
 import threading
@@ -91,6 +92,18 @@ def die_once(context: jobboard.Context, payload: Any) -> str:
     if context.attempt == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     return "alive"
+
+
+@board.handler("fork-ended")
+def fork_ended(context: jobboard.Context, payload: Any) -> int:
+    """How a process that it forks ends at SIGTERM."""
+    ended = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+    ended.start()
+    ended.terminate()
+    ended.join(20)
+    code = ended.exitcode
+    ended.kill()
+    return code or 0
 
 
 @board.task("doubled", queue="default", retries=1)

@@ -19,6 +19,7 @@ from ..board.hooks import Hook
 from ..codecs import Codec
 from ..handlers import Handlers
 from ..jobs import Job
+from .heeding import heed
 from .logs import Format, configure
 from .performer import Performer
 from .threads import Loop
@@ -86,8 +87,7 @@ def serve(pipe: Any, setup: Setup) -> None:
     """The life of a child: runs what comes through the pipe until that closes."""
     # The parent is asked to stop, and sees to it that work ends: a signal to the whole group is not for us.
     # Handlers that do nothing, not SIG_IGN: programs that a job starts do not inherit them.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
+    heed((signal.SIGINT, signal.SIGTERM), lambda *_: None)
     if setup.log is not None:
         configure(*setup.log)
     board = setup.board if setup.target is None else load(setup.target)

@@ -21,7 +21,7 @@ from ..connecting import place_of
 from ..durations import Duration, to_ms
 from ..handlers import Handlers
 from ..pickling import sendable
-from . import journal
+from . import heeding, journal
 from .child import Setup
 from .children import ProcessPool
 from .claimer import Claimer
@@ -330,14 +330,11 @@ class Worker:
 
         thread = threading.Thread(target=listen, name="jobboard-signals", daemon=True)
         thread.start()
-        old_writer = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        old = {number: signal.signal(number, heed) for number in stops}
+        heeding.heed(stops, heed, writer)
         try:
             yield
         finally:
-            for number, handler in old.items():
-                signal.signal(number, handler)
-            signal.set_wakeup_fd(old_writer)
+            heeding.restore()
             os.write(writer, bytes([END]))
             thread.join()
             os.close(reader)

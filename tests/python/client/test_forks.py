@@ -1,0 +1,22 @@
+"""Jobs that fork processes."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+MODES = {"threads": ["--threads", "1"], "processes": ["--processes", "1"], "asyncio": ["--tasks", "1"]}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_signal_to_a_forked_process_is_its_own(jobs, process, until, mode) -> None:
+    """With the worker's handlers it would not end, and the worker would take it for one of its own."""
+    jobs.post(1, id="a", name="fork-ended", retain="1m")
+    worker = process(*MODES[mode])
+    until(lambda: jobs.state("a") == "complete", what="it has ended")
+    assert jobs.get("a").result == -signal.SIGTERM
+    jobs.post(3, id="b", name="square", retain="1m")
+    until(lambda: jobs.state("b") == "complete", what="the worker works on")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait() == 0
