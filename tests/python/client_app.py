@@ -106,6 +106,17 @@ def fork_ended(context: jobboard.Context, payload: Any) -> int:
     return code or 0
 
 
+@board.handler("fork-and-die")
+def fork_and_die(context: jobboard.Context, payload: Any) -> None:
+    """Is killed, while a process that it has forked lives on until there is something in the list `go`."""
+    parent = os.getpid()
+    if os.fork() == 0:
+        os.kill(parent, signal.SIGKILL)
+        client.blpop("go")
+        os._exit(0)
+    time.sleep(600)
+
+
 @board.task("doubled", queue="default", retries=1)
 def doubled(context: jobboard.Context, n: int, when: datetime) -> timedelta:
     tell(context, f"{n} {when.year}")

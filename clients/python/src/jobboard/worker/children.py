@@ -23,6 +23,9 @@ log = logging.getLogger("jobboard.worker")
 START_WITHIN = 60.0
 """Seconds that a child may take to import its handlers."""
 
+LOOK = 0.5
+"""Seconds between looks whether a child that says nothing lives."""
+
 CLOSE_WITHIN = 5.0
 """Seconds that a child may take to end by itself."""
 
@@ -203,7 +206,7 @@ class Child:
     def outcome(self, run: Run) -> Outcome:
         """Takes its messages until the run has ended. Raises EOFError or OSError when it dies before."""
         while True:
-            kind, *rest = self._pipe.recv()
+            kind, *rest = self._receive()
             if kind == "report":
                 run.report(run.context, rest[0])
             elif kind == "store":
@@ -218,6 +221,15 @@ class Child:
                 self.run = None
                 found: Outcome = rest[0]
                 return found
+
+    def _receive(self) -> Any:
+        """Its next message. The end of the pipe alone does not tell that it has died: what it has forked may
+        hold the pipe.
+        """
+        while not self._pipe.poll(LOOK):
+            if not self.alive and not self._pipe.poll(0):
+                raise EOFError
+        return self._pipe.recv()
 
     def kill(self) -> None:
         with contextlib.suppress(Exception):
