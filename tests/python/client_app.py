@@ -117,6 +117,25 @@ def fork_and_die(context: jobboard.Context, payload: Any) -> None:
     time.sleep(600)
 
 
+class Unpicklable(dict[str, int]):
+    def __reduce__(self) -> Any:
+        raise TypeError("as asked")
+
+
+@board.handler("unpicklable")
+def unpicklable(context: jobboard.Context, payload: Any) -> Any:
+    """Returns what JSON can write, and pickle can not."""
+    found = Unpicklable(a=1)
+    if payload == "next":
+        return jobboard.Next("default", found, name="payload")
+    return jobboard.Complete(found, force=True) if payload == "complete" else found
+
+
+@board.handler("payload")
+def its_payload(context: jobboard.Context, payload: Any) -> Any:
+    return payload
+
+
 @board.task("doubled", queue="default", retries=1)
 def doubled(context: jobboard.Context, n: int, when: datetime) -> timedelta:
     tell(context, f"{n} {when.year}")

@@ -416,3 +416,11 @@ def test_options_are_checked(jobs) -> None:
         Worker(jobs, mode="processes").run(burst=True)
     with pytest.raises(ValueError, match="already"):
         jobs.handlers.handler()(lambda context, payload: None)
+
+
+@pytest.mark.parametrize("way", ["plain", "complete", "next"])
+def test_what_the_codec_takes_need_not_be_picklable(app, way) -> None:
+    app.board.post(way, id="a", name="unpicklable", retain="1m", retries=0)
+    assert app().run(burst=True)
+    job = app.board.get("a")
+    assert (job.state, job.message, job.result) == ("complete", None, {"a": 1})

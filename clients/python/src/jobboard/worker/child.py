@@ -50,6 +50,17 @@ def portable(error: BaseException) -> BaseException:
     return error if str(same) == str(error) else RuntimeError(f"{type(error).__name__}: {error}")
 
 
+def travelling(outcome: outcomes.Outcome) -> outcomes.Outcome:
+    """An outcome that arrives at the other end: a value stays here, its bytes go."""
+    if isinstance(outcome, outcomes.Fail) and outcome.error is not None:
+        outcome.error = remote(outcome.error)
+    elif isinstance(outcome, outcomes.Complete):
+        outcome.result = None
+    elif isinstance(outcome, outcomes.Next):
+        outcome.payload = None
+    return outcome
+
+
 @dataclass
 class Setup:
     """What a child needs: the handlers, and of the board what can be sent, or where to import it."""
@@ -113,9 +124,7 @@ def serve(pipe: Any, setup: Setup) -> None:
             outcome = loop.perform(performer, handler, run)
         else:
             outcome = performer.perform(handler, context)
-        if isinstance(outcome, outcomes.Fail) and outcome.error is not None:
-            outcome.error = remote(outcome.error)
-        messages.end(outcome)
+        messages.end(travelling(outcome))
 
 
 class ChildRun:
