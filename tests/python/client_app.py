@@ -136,6 +136,31 @@ def its_payload(context: jobboard.Context, payload: Any) -> Any:
     return payload
 
 
+@board.handler("leave-a-thread")
+def leave_a_thread(context: jobboard.Context, payload: Any) -> None:
+    """Leaves a thread behind that speaks of this job while the next one runs."""
+
+    def speak() -> None:
+        client.blpop("go")
+        try:
+            context.set_meta(by=context.id)
+            context.save("saved")
+            context.step("name", str, context.id)
+            tell(context, "stored")
+        except jobboard.Stopped as reason:
+            tell(context, type(reason).__name__)
+        client.rpush("spoken", "yes")
+
+    threading.Thread(target=speak, daemon=True).start()
+
+
+@board.handler("while-it-speaks")
+def while_it_speaks(context: jobboard.Context, payload: Any) -> str:
+    client.rpush("go", "on")
+    client.blpop("spoken")
+    return context.step("name", str, context.id)
+
+
 @board.task("doubled", queue="default", retries=1)
 def doubled(context: jobboard.Context, n: int, when: datetime) -> timedelta:
     tell(context, f"{n} {when.year}")

@@ -424,3 +424,13 @@ def test_what_the_codec_takes_need_not_be_picklable(app, way) -> None:
     assert app().run(burst=True)
     job = app.board.get("a")
     assert (job.state, job.message, job.result) == ("complete", None, {"a": 1})
+
+
+def test_what_an_ended_run_says_is_not_the_next_ones(app) -> None:
+    board = app.board
+    board.post("a's", id="a", name="leave-a-thread")
+    board.post("b's", id="b", name="while-it-speaks", retain="1m", retries=0)
+    assert app(concurrency=1).run(burst=True)
+    assert app.told() == ["a Lost"]
+    job = board.get("b")
+    assert (job.state, job.result, job.payload, job.meta) == ("complete", "b", "b's", None)

@@ -153,6 +153,18 @@ class Messages:
         with self._sending:
             self._pipe.send(message)
 
+    def _say(self, context: Context, message: Any) -> bool:
+        """Sends what a run says, unless it has ended: the parent would take it for the words of the next one.
+        What a handler has left behind, a thread or a task, may go on speaking.
+        """
+        with self._sending:
+            _, run = self._current
+            if run is None or run.context is not context:
+                context._stopped_by(outcomes.Lost("the job is not ours any more: its run has ended"))
+                return False
+            self._pipe.send(message)
+            return True
+
     def next_run(self) -> Any:
         return self._runs.get()
 
@@ -164,7 +176,7 @@ class Messages:
             self._stop(run, reason)
 
     def end(self, outcome: outcomes.Outcome) -> None:
-        with self._lock:
+        with self._sending, self._lock:
             self._current = (0, None)
             self._stopped.clear()
         try:
@@ -175,38 +187,41 @@ class Messages:
             self.send(("end", outcomes.unsent(error)))
 
     def report(self, context: Context, fields: Mapping[str, Any]) -> None:
-        self.send(("report", dict(fields)))
+        self._say(context, ("report", dict(fields)))
 
     def flush(self, context: Context, timeout: float | None) -> bool:
-        [done] = self._ask("flush", timeout)
+        [done] = self._ask(context, "flush", timeout)
         return bool(done)
 
     def store(self, context: Context, name: str, data: bytes, replace: bool) -> bytes | None:
-        value, error = self._ask("store", name, data, replace)
+        value, error = self._ask(context, "store", name, data, replace)
         if error is not None:
             raise error
         found: bytes | None = value
         return found
 
     def wait(self, context: Context, words: list[Any]) -> dict[bytes, Any]:
-        value, error = self._ask("wait", words)
+        value, error = self._ask(context, "wait", words)
         if error is not None:
             raise error
         found: dict[bytes, Any] = value
         return found
 
     def confirm(self, context: Context, patient: bool) -> None:
-        context._ours_until, name, text = self._ask("confirm", patient)
+        context._ours_until, name, text = self._ask(context, "confirm", patient)
         if name is not None:
             context._stopped_by(getattr(outcomes, name)(text))
 
-    def _ask(self, kind: str, *words: Any) -> Any:
-        """Asks the parent, and waits for the answer."""
+    def _ask(self, context: Context, kind: str, *words: Any) -> Any:
+        """Asks the parent, and waits for the answer; raises Lost when the run has ended."""
         with self._lock:
             self._questions += 1
             number, answer = self._questions, queue.SimpleQueue[Any]()
             self._asked[number] = answer
-        self.send((kind, number, *words))
+        if not self._say(context, (kind, number, *words)):
+            with self._lock:
+                del self._asked[number]
+            raise outcomes.Lost(str(context._stop))
         return answer.get()
 
     def _read(self) -> None:
