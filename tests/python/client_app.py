@@ -136,6 +136,21 @@ def its_payload(context: jobboard.Context, payload: Any) -> Any:
     return payload
 
 
+@board.handler("exit-in-a-task")
+async def exit_in_a_task(context: jobboard.Context, payload: Any) -> None:
+    async def leave() -> None:
+        raise SystemExit(3)
+
+    if payload == "alone":  # nobody awaits it
+        context.task = asyncio.create_task(leave())  # type: ignore[attr-defined]
+        await asyncio.sleep(0.01)
+    elif payload == "stop":
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0.01)
+    else:
+        await asyncio.gather(leave(), asyncio.sleep(600))
+
+
 @board.handler("leave-a-thread")
 def leave_a_thread(context: jobboard.Context, payload: Any) -> None:
     """Leaves a thread behind that speaks of this job while the next one runs."""

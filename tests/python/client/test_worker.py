@@ -434,3 +434,14 @@ def test_what_an_ended_run_says_is_not_the_next_ones(app) -> None:
     assert app.told() == ["a Lost"]
     job = board.get("b")
     assert (job.state, job.result, job.payload, job.meta) == ("complete", "b", "b's", None)
+
+
+@pytest.mark.parametrize("how, state", [("awaited", "failed"), ("alone", "complete"), ("stop", "complete")])
+def test_the_loop_outlives_an_exit_in_a_task(app, how, state) -> None:
+    board = app.board
+    board.post(how, id="a", name="exit-in-a-task", retain="1m", retries=0)
+    board.post(3, id="b", name="square", retain="1m")
+    assert app(concurrency=1).run(burst=True)
+    job = board.get("a")
+    assert (job.state, job.kind) == (state, "SystemExit" if state == "failed" else None)
+    assert board.get("b").result == 9

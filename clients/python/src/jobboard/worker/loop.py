@@ -12,6 +12,7 @@ from ..outcomes import GiveBack, Outcome
 from .engine import Engine
 from .performer import Performer
 from .run import Run
+from .threads import run_on
 from .watchdog import Watchdog
 
 
@@ -33,6 +34,7 @@ class LoopPool:
         self.loop = loop or asyncio.new_event_loop()
         self.runs: deque[Run] = deque()
         self.running: set[asyncio.Task[None]] = set()
+        self.closing = False
 
     def start(self, engine: Engine) -> None:
         self.engine = engine
@@ -68,12 +70,14 @@ class LoopPool:
 
     def close(self, kill: bool) -> None:
         self.watchdog.closed.set()
+        self.closing = True
         if self.own:
             self.loop.call_soon_threadsafe(self.loop.stop)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
+        while not self.closing:
+            run_on(self.loop)
         tasks = asyncio.all_tasks(self.loop)
         for task in tasks:
             task.cancel()

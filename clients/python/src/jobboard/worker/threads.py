@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
 from typing import Any
@@ -82,6 +83,14 @@ class ThreadPool:
         return loop.perform(self.performer, handler, run)
 
 
+def run_on(loop: asyncio.AbstractEventLoop) -> None:
+    """Runs a loop until it is stopped. It also ends at a SystemExit of a task that a handler has made: who
+    awaits that task gets it, and the loop has to go on for that.
+    """
+    with contextlib.suppress(SystemExit, KeyboardInterrupt):
+        loop.run_forever()
+
+
 class Loop:
     """An event loop of one thread, made when the first `async` handler comes."""
 
@@ -94,8 +103,11 @@ class Loop:
         loop = self._loop
         task = loop.create_task(performer.perform_async(handler, run.context))
         run.interrupt = lambda: loop.call_soon_threadsafe(task.cancel)
+        task.add_done_callback(lambda _: loop.stop())
+        while not task.done():
+            run_on(loop)
         try:
-            return loop.run_until_complete(task)
+            return task.result()
         except asyncio.CancelledError as error:  # cancelled before it began
             return performer.failed(error, handler, run.context)
 
