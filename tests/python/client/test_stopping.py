@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 
+import jobboard
 import pytest
 
 MODES = {"threads": ["--threads", "1"], "processes": ["--processes", "1"], "asyncio": ["--tasks", "1"]}
@@ -107,3 +109,21 @@ def test_handlers_see_that_the_worker_goes_home(jobs, work, until) -> None:
     assert running.stop() is True
     assert seen == ["began", "going home"]
     assert jobs.get("a").state == "complete"
+
+
+def test_a_server_that_is_silent_does_not_hold_it_up(fresh_server, work, until, monkeypatch) -> None:
+    """Its client has no socket timeout, as in redis-py before version 8."""
+    monkeypatch.setattr("jobboard.worker.sender.DEREGISTER_WITHIN", 0.2, raising=False)
+    monkeypatch.setattr("jobboard.worker.worker.LEAVE_WITHIN", 0.2)
+    server, began = fresh_server(), []
+    board = jobboard.Board("board", server.client(decode_responses=False, socket_timeout=None))
+    board.handlers.handler()(lambda context, payload: began.append(1) or context.sleep("1h"))
+    board.post(1)
+    running = work(board, lease="300ms", stop_within="0s")
+    until(lambda: began, what="it runs")
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        time.sleep(0.5)  # a heartbeat is under way
+        assert running.stop() is False
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)

@@ -27,6 +27,8 @@ REPORT_EVERY = 0.1
 """Seconds between two sends of reports: what comes faster is put together."""
 CONFIRM_WITHIN = 1.0
 """Seconds that a handler which only looks whether it has to stop waits for the answer."""
+DEREGISTER_WITHIN = 3.0
+"""Seconds to end the registration."""
 GATHER = 0.01
 """Seconds that an end may wait for others, while prefetched jobs are at hand."""
 
@@ -178,6 +180,15 @@ class Sender(threading.Thread):
             self.closed = True
             self.wake.notify()
             self.answered.notify_all()
+        # In a thread: without a socket timeout a server that is silent would keep us for ever.
+        leaving = threading.Thread(target=self._deregister, name="jobboard-leaving", daemon=True)
+        leaving.start()
+        leaving.join(DEREGISTER_WITHIN)
+        if leaving.is_alive():
+            self.may_register = False
+            self.connection.interrupt()
+
+    def _deregister(self) -> None:
         with self.sending:
             if self.may_register:
                 name = self.engine.name
