@@ -398,3 +398,19 @@ def test_a_worker_outlives_its_server(fresh_server, work, until) -> None:
     board.post(2)
     until(lambda: runs == [1, 2], what="the second, after the restart")
     board.client.close()
+
+
+def test_connections_that_go_silent_are_given_up(server, jobs, work, until, monkeypatch) -> None:
+    """A machine that is gone says nothing. Only redis-py from version 8 on has a timeout by itself."""
+    monkeypatch.setattr("jobboard.worker.worker.LOOK", 0.05, raising=False)
+    monkeypatch.setattr("jobboard.worker.worker.SILENT", 0.5, raising=False)
+    proxy = Proxy(server.port)
+    board = Board("board", redis.Redis(port=proxy.port, socket_timeout=None))
+    board.handlers.handler()(lambda context, payload: payload)
+    work(board, block="100ms")
+    jobs.post(1, id="first", retain="1m")
+    until(lambda: jobs.state("first") == "complete", what="it works")
+    proxy.silence()
+    jobs.post(1, id="a", retain="1m")
+    until(lambda: jobs.state("a") == "complete", what="it works again")
+    proxy.close()

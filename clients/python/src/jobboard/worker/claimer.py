@@ -51,9 +51,10 @@ class Claimer(threading.Thread):
         """The boards on which an earlier process of our name may still hold jobs."""
         self.ends: int | None = None
         """Before the claim under way: how many runs had ended, None when we held none."""
-        self.block = engine.options.block
-        if self.block is None:
-            self.block = engine.board.block if len(engine.shards) == 1 else SHARD_BLOCK
+        block = engine.options.block
+        if block is None:
+            block = engine.board.block if len(engine.shards) == 1 else SHARD_BLOCK
+        self.block = block
 
     def run(self) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,10 +53,13 @@ class Connection:
     def __init__(self, client: redis.Redis) -> None:
         self._pool = client.connection_pool
         self._connection: Any = None
+        self._asked: float | None = None
+        """When the command under way was sent, by the monotonic clock."""
 
     def ask(self, commands: list[list[Any]]) -> list[Reply]:
         """Sends commands in one write; the replies in their order, refusals as exceptions in their places."""
         sent = [encoded(words) for words in commands]
+        self._asked = time.monotonic()
         try:
             with _broken_is_lost():
                 connection = self._connection or self._connect()
@@ -68,6 +72,18 @@ class Connection:
         except BaseException:
             self.close()
             raise
+        finally:
+            self._asked = None
+
+    def give_up(self, after: float) -> None:
+        """Ends a wait in `ask` that has got no answer for so many seconds, where the client has no timeout: a
+        server that went without a word never answers.
+        """
+        asked, connection = self._asked, self._connection
+        if asked is None or time.monotonic() - asked < after:
+            return
+        if getattr(connection, "socket_timeout", None) is None:
+            self.interrupt()
 
     def interrupt(self) -> None:
         """Ends a wait in `ask` from another thread: it raises ConnectionError there."""
@@ -144,6 +160,9 @@ class ClusterConnection:
 
     def interrupt(self) -> None:
         """A cluster's client cannot be interrupted: the wait ends by itself."""
+
+    def give_up(self, after: float) -> None:
+        """Nor this."""
 
     def close(self) -> None:
         """The client is the caller's."""

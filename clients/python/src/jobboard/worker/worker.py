@@ -44,6 +44,10 @@ log = logging.getLogger("jobboard.worker")
 
 LEAVE_WITHIN = 3.0
 """Seconds to tell the server of the last ends, beyond `stop_within`."""
+LOOK = 5.0
+"""Seconds between looks whether the server answers."""
+SILENT = 30.0
+"""Seconds after which a connection without a timeout counts as lost."""
 END = 0
 """Ends the list of signals: no signal has this number."""
 
@@ -259,7 +263,9 @@ class Worker:
         claimer.start()
         self.health.start()
         try:
-            engine.wants_stop.wait()
+            while not engine.wants_stop.wait(LOOK):
+                claimer.connection.give_up(claimer.block / 1000 + SILENT)
+                engine.sender.connection.give_up(SILENT)
         finally:
             all_done = self._go_home(engine, claimer)
             listener.close()
