@@ -6,11 +6,14 @@ import asyncio
 import os
 import threading
 import time
+from types import SimpleNamespace
 
 import jobboard
 import pytest
 from harness import SOON, past
 from jobboard import Board, Complete, Next, Worker
+from jobboard.worker.children import ProcessPool
+from jobboard.worker.threads import ThreadPool
 
 
 @pytest.fixture
@@ -445,3 +448,16 @@ def test_the_loop_outlives_an_exit_in_a_task(app, how, state) -> None:
     job = board.get("a")
     assert (job.state, job.kind) == (state, "SystemExit" if state == "failed" else None)
     assert board.get("b").result == 9
+
+
+@pytest.mark.parametrize("pool", [ThreadPool, ProcessPool])
+def test_a_run_that_ends_while_it_is_stopped_is_no_fault(pool) -> None:
+    class Ending:
+        context, looks = SimpleNamespace(_raises=True), 0
+
+        @property
+        def interrupt(self):
+            self.looks += 1
+            return (lambda: None) if self.looks == 1 else None
+
+    pool.interrupt(None, Ending())

@@ -59,8 +59,9 @@ class ProcessPool(ThreadPool):
         super().start(engine)
 
     def interrupt(self, run: Run) -> None:
-        if run.interrupt is not None:
-            run.interrupt()
+        stop = run.interrupt  # which goes with the run's end, in another thread
+        if stop is not None:
+            stop()
 
     def going_home(self, runs: list[Run]) -> None:
         super().going_home(runs)

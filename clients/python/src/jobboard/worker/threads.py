@@ -52,8 +52,9 @@ class ThreadPool:
                 found.append(run)
 
     def interrupt(self, run: Run) -> None:
-        if run.interrupt is not None and run.context._raises:
-            run.interrupt()
+        stop = run.interrupt  # which goes with the run's end, in another thread
+        if stop is not None and run.context._raises:
+            stop()
 
     def going_home(self, runs: list[Run]) -> None:
         for run in runs:
