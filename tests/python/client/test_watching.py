@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import pytest
 import redis
@@ -119,6 +120,26 @@ def test_events_are_heard(server, kind) -> None:
     ]
     assert heard[0].at and heard[0].version and heard[0].fields["queue"] == "default"
     assert [*everything] == [], "closed"
+
+
+def test_events_end_when_another_thread_closes_them(jobs, until) -> None:
+    jobs.settings_set({"events": "posted"})
+    events, heard = jobs.events(), []
+
+    def walk() -> None:
+        try:
+            heard.extend(one.id for one in events)
+            heard.append("end")
+        except BaseException as error:
+            heard.append(error)
+
+    walking = threading.Thread(target=walk, daemon=True)
+    walking.start()
+    time.sleep(0.1)  # it waits for an event
+    events.close()
+    events.close()
+    walking.join(30)
+    assert heard == ["end"]
 
 
 def test_a_board_of_the_same_name_in_another_database_is_another(server) -> None:

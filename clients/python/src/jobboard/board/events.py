@@ -122,19 +122,26 @@ class Events:
         self.close()
 
     def close(self) -> None:
-        self._pubsub.close()
-        self._pubsub = None
+        """Ends the walk, also from another thread."""
+        pubsub, self._pubsub = self._pubsub, None
+        if pubsub is not None:
+            pubsub.close()
 
     def __iter__(self) -> Iterator[Event]:
         return self
 
     def __next__(self) -> Event:
-        while self._pubsub is not None:
+        while (pubsub := self._pubsub) is not None:
             try:
-                found = self._source.wanted(self._pubsub.get_message(timeout=PATIENCE))
-            except LOST:
+                message = pubsub.get_message(timeout=PATIENCE)
+            except Exception as error:
+                if self._pubsub is None:
+                    break  # it was closed meanwhile, which redis-py does not expect
+                if not isinstance(error, LOST):
+                    raise
                 time.sleep(PATIENCE)  # redis-py connects and subscribes again at the next call
                 continue
+            found = self._source.wanted(message)
             if found is not None:
                 return found
         raise StopIteration
