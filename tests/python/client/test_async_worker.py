@@ -72,6 +72,27 @@ def test_in_a_loop_that_runs(make, server) -> None:
     assert asyncio.run(main()) == 42
 
 
+def test_what_runs_when_the_loop_ends_is_given_back(jobs, until) -> None:
+    """The program has not waited for its worker: `asyncio.run` cancels all tasks, those of jobs too."""
+    began = []
+
+    @jobs.handler()
+    async def handler(context, payload):
+        began.append(context.id)
+        await asyncio.sleep(600)
+
+    async def program() -> None:
+        serving = asyncio.create_task(Worker(jobs, mode="asyncio", stop_within="0s").serve())
+        while not began:
+            await asyncio.sleep(0.01)
+        assert not serving.done()
+
+    jobs.post(1, id="a", retries=0)
+    asyncio.run(program())
+    job = jobs.get("a")
+    assert (job.state, job.reason) == ("ready", "the worker stops")
+
+
 def test_only_in_an_event_loop(make) -> None:
     board = make()
     board.task("nothing")(lambda: None)

@@ -115,8 +115,9 @@ class LoopPool:
             return await self._in_thread(handler, run)
         inner = self.loop.create_task(self.performer.perform_async(handler, run.context))
         run.interrupt = inner.cancel  # type: ignore[assignment]
+        await asyncio.wait({inner})  # a cancel of `inner` alone does not come through here
         try:
-            return await inner
+            return inner.result()
         except asyncio.CancelledError as error:
             if run.context.must_stop:  # cancelled before it began
                 return self.performer.failed(error, handler, run.context)
