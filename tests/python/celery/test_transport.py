@@ -71,8 +71,21 @@ def test_redelivered_says_whether_it_was_given_out_before(connection: Connection
     assert second.delivery_info["redelivered"] is True
 
 
-def test_what_no_program_of_kombu_has_posted_is_put_aside(connection: Connection, server: Server):
-    server.board().post("{}", queue="mails")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "{}",
+        "[" * 100_000,
+        '{"__type__": "datetime", "__value__": 5}',
+        '{"properties": {}, "headers": [1]}',
+        '{"properties": {"delivery_info": 5}}',
+    ],
+    ids=["object", "deep", "made by kombu", "headers", "delivery_info"],
+)
+def test_what_no_program_of_kombu_has_posted_is_put_aside(
+    connection: Connection, server: Server, payload: str
+):
+    server.board().post(payload, queue="mails")
     publish(connection, "after it")
     queue = connection.SimpleQueue(Queue("mails"))
     assert queue.get(timeout=20).payload == "after it"

@@ -28,10 +28,14 @@ def decode(payload: bytes) -> dict[str, Any] | None:
     """The envelope; None when the payload is none, as when another program has posted it."""
     try:
         message = loads(payload.decode())
-    except ValueError:
+    except Exception:  # kombu makes objects of some values, which fails in many ways
         return None
     if not isinstance(message, dict) or not isinstance(message.get("properties"), dict):
         return None
+    for whole, name in ((message, "headers"), (message["properties"], "delivery_info")):
+        whole[name] = whole.get(name) or {}
+        if not isinstance(whole[name], dict):
+            return None
     return message
 
 
