@@ -7,6 +7,8 @@ from __future__ import annotations
 import argparse
 import io
 import itertools
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -208,3 +210,22 @@ def test_explain_says_why_the_last_worker_gave_a_job_back(server) -> None:
     board.update("a", delay="0s")
     board.claim("w2")
     assert "gave it back" not in jobboard_command(server, "explain", "mails", "a").stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["list", "--help"], ["queues", "board"]])
+@pytest.mark.parametrize("to, status", [("pipe", 128 + signal.SIGPIPE), ("full", 1)])
+def test_output_that_nobody_takes(server, words, to, status) -> None:
+    """Short output is written at the end, where Python would tell of it."""
+    jobboard.Board("board", server.client()).post(1)
+    environment = {**os.environ, "JOBBOARD_URL": f"redis://127.0.0.1:{server.port}"}
+    environment.pop("PYTHONUNBUFFERED", None)
+    reader, output = os.pipe() if to == "pipe" else (-1, os.open("/dev/full", os.O_WRONLY))
+    if to == "pipe":
+        os.close(reader)
+    command = [sys.executable, "-m", "jobboard", *words]
+    try:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, env=environment, text=True)
+    finally:
+        os.close(output)
+    said = "" if to == "pipe" else "jobboard: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (status, said)

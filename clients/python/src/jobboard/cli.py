@@ -55,13 +55,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     completion.complete(parser)
     words = sys.argv[1:] if arguments is None else [*arguments]
-    parsed = parser.parse_args(words, argparse.Namespace(words=words))
-    if not hasattr(parsed, "run"):
-        parser.print_help()
-        return 2
+    parsed = argparse.Namespace(words=words)
     try:
-        status: int = parsed.run(parsed)
-        return status
+        try:
+            parser.parse_args(words, parsed)
+            if not hasattr(parsed, "run"):
+                parser.print_help()
+                return 2
+            status: int = parsed.run(parsed)
+            return status
+        finally:
+            flush()
     except BrokenPipeError:  # `jobboard list … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
@@ -87,6 +91,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         print(escaped(f"jobboard: {what}"), file=sys.stderr)
         return 1
+
+
+def flush() -> None:
+    """Writes what is left of the output. At the end of the process Python would tell in its own way, and with
+    a status of its own, that it cannot be written.
+    """
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def among(parsed: argparse.Namespace) -> str:
