@@ -46,3 +46,12 @@ def test_where_no_worker_knows_a_name_nobody_is_kept_busy() -> None:
     assert 0.5 <= waits[0] <= 1.0
     assert all(15 <= wait <= 30 for wait in waits[6:])
     assert known.wait("b") <= 1.0
+
+
+def test_names_that_somebody_makes_up_fill_no_memory(monkeypatch) -> None:
+    monkeypatch.setattr(unhandled, "NAMES", 3, raising=False)
+    found = unhandled.UnhandledJobs()
+    for number in range(10):
+        found.wait(f"name {number}")
+    assert found.wait("name 9") >= 1.0, "the newest are remembered"
+    assert len(found._next) == 3

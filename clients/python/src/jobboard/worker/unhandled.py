@@ -8,6 +8,8 @@ import random
 log = logging.getLogger("jobboard.worker")
 
 FIRST, MOST = 1.0, 30.0
+NAMES = 10_000
+"""Names and queues that are remembered: who may post makes up as many as they like."""
 
 
 class UnhandledJobs:
@@ -27,6 +29,8 @@ class UnhandledJobs:
                 "is its module imported here?",
                 what,
             )
+            if len(self._next) >= NAMES:
+                del self._next[next(iter(self._next))]
         now = self._next.get(what, FIRST)
         self._next[what] = min(now * 2, MOST)
         return now * random.uniform(0.5, 1.0)
