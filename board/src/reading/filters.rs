@@ -3,13 +3,12 @@
 use std::cmp::Reverse;
 use std::mem::discriminant;
 
-use memchr::memmem::find;
-
 use crate::job::order::{ReadyKey, TimeKey};
 use crate::job::State;
 use crate::reading::list::{LOOK, WALK};
 use crate::reading::record::Record;
 use crate::structures::merge::Slots;
+use crate::structures::texts::contains_any;
 
 /// One condition. Conditions that search a text come last, and are tried last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,15 +78,34 @@ impl Filter<'_> {
             Filter::Awaits(signal) => record.awaits(signal),
             Filter::Id(beginning) => record.id().text(|id| id.starts_with(beginning)),
             Filter::Meta(field, value) => record.meta().any(|(f, v)| f == *field && v == *value),
-            Filter::Stage(text) | Filter::Message(text) | Filter::Contains(text) => {
-                find(self.searches(record), text).is_some()
+            Filter::Stage(_) | Filter::Message(_) | Filter::Contains(_) => {
+                contains_any(self.searches(record), self.sought().into_iter())
             }
+        }
+    }
+
+    /// The text that it seeks in another.
+    fn sought(&self) -> Option<&[u8]> {
+        match self {
+            Filter::Stage(text) | Filter::Message(text) | Filter::Contains(text) => Some(text),
+            _ => None,
         }
     }
 
     /// Whether it seeks a text in another.
     fn is_sought(&self) -> bool {
-        matches!(self, Filter::Stage(_) | Filter::Message(_) | Filter::Contains(_))
+        self.sought().is_some()
+    }
+
+    /// Whether one of these conditions, which are of one kind, holds. Texts are sought together, so that a
+    /// long payload is searched once, and not for each of them.
+    fn one_holds(kind: &[Filter<'_>], record: &Record<'_>) -> bool {
+        match kind.first() {
+            Some(first) if first.is_sought() => {
+                contains_any(first.searches(record), kind.iter().filter_map(Filter::sought))
+            }
+            _ => kind.iter().any(|filter| filter.holds(record)),
+        }
     }
 
     /// The text of the job that it searches.
@@ -185,10 +203,10 @@ impl<'a> Filters<'a> {
         self.any.iter().filter_map(ended).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// Whether a job passes. O(filters).
+    /// Whether a job passes. O(filters + bytes that are searched).
     pub(crate) fn holds(&self, record: &Record<'_>) -> bool {
-        self.any.chunk_by(Filter::is_like).all(|kind| kind.iter().any(|filter| filter.holds(record)))
-            && !self.none.iter().any(|filter| filter.holds(record))
+        let holds = |kind: &[Filter<'_>]| Filter::one_holds(kind, record);
+        self.any.chunk_by(Filter::is_like).all(holds) && !self.none.chunk_by(Filter::is_like).any(holds)
     }
 
     /// Whether a text is sought.

@@ -14,6 +14,7 @@
 //! | `merge` | several sorted sequences as one | |
 //! | `numbered` | enumerations as numbers | a number is never reused |
 //! | `mover` | moving values in memory | |
+//! | `texts` | several texts sought in another | |
 //!
 //! Uses no other room.
 
@@ -30,3 +31,4 @@ pub(crate) mod merge;
 pub(crate) mod mover;
 pub(crate) mod slab;
 pub(crate) mod sorted;
+pub(crate) mod texts;
