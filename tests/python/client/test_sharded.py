@@ -81,6 +81,26 @@ def test_what_belongs_together_shares_a_shard(board) -> None:
         board.post(1, id=elsewhere, parent=parent)
 
 
+def test_a_job_that_would_wait_for_jobs_of_several_shards_is_refused(board) -> None:
+    """It would find those of its own shard alone, take the others for done, and run."""
+    ids = board.post_many(range(20), ids=[f"j{n}" for n in range(20)])
+    here = [id for id in ids if board.place(id) == board.place("j0")]
+    apart = next(id for id in ids if id not in here)
+    told = f"the job '{apart}' is in another shard than"
+    for options in (
+        {"after": ["j0", apart]},
+        {"after": [jobboard.After(["j0"]), jobboard.After([apart], "run")]},
+        {"parent": "j0", "after": [apart]},
+        {"together": "j0", "after": [apart]},
+    ):
+        with pytest.raises(ValueError, match=told):
+            board.post("x", **options)
+        with pytest.raises(ValueError, match=told):
+            board.post_many(["x"], **options)
+    assert board.count() == 20
+    assert board.get(board.post("x", parent=here[0], after=here[1:])).state == "blocked"
+
+
 def test_schedules_live_where_their_children_do(board) -> None:
     for n in range(4):
         board.schedule_set(f"tick{n}", n, every="1m")

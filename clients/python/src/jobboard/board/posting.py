@@ -270,14 +270,14 @@ def post_words(options: Mapping[str, Any]) -> list[Any]:
 def _with_its_like(board: ShardedVerbs, call: Call) -> Steps[str | None]:
     """In the shard of its id, or of what it belongs to, also by an option of its task."""
     options = board._known(call["options"], [call["payload"]])
-    id = _placed(board, call["id"], call["together"] or _belongs_to(options))
+    id = _placed(board, call["id"], _tag(board, call["together"], options))
     return call.on(board.shard_of(id), id=id)
 
 
 def _all_with_their_like(board: ShardedVerbs, call: Call) -> Steps[Any]:
     """Each in the shard of its id; without ids all in one, so that a command posts many."""
     options = board._known(call["options"], call["payloads"])
-    ids, tag = call["ids"], call["together"] or _belongs_to(options)
+    ids, tag = call["ids"], _tag(board, call["together"], options)
     if ids is None:
         ids, tag = [None] * len(call["payloads"]), tag or secrets.token_hex(8)
     call.bound.arguments["ids"] = [_placed(board, id, tag) for id in ids]
@@ -304,6 +304,23 @@ def _placed(board: ShardedVerbs, id: Name | None, tag: str | None) -> Name:
             f"the id {id!r} leads to another shard than that of what it belongs with: put {{{tag}}} into it"
         )
     return id
+
+
+def _tag(board: ShardedVerbs, together: str | None, options: Mapping[str, Any]) -> str | None:
+    """The tag of what a post has to be with, if there is any. Raises ValueError for jobs of several shards:
+    one that waited for them would find those of its own shard alone, and take the others for done.
+    """
+    named = [] if isinstance(options.get("after"), (str, bytes)) else _waits_for(options)
+    others = [id for id in (options.get("parent"), *named) if isinstance(id, (str, bytes))]
+    words = [*(f"{{{word}}}" for word in (together,) if word), *others]
+    apart = next((id for id in words[1:] if board.place(id) != board.place(words[0])), None)
+    if apart is not None:
+        first = f"together={together!r}" if together else f"the job {replies.text(words[0])!r}"
+        raise ValueError(
+            f"the job {replies.text(apart)!r} is in another shard than {first}: post the jobs that belong "
+            "together with the same `together`"
+        )
+    return together or _belongs_to(options)
 
 
 def _belongs_to(options: Mapping[str, Any]) -> str | None:
