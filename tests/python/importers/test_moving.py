@@ -217,6 +217,17 @@ def test_a_job_that_cannot_be_brought_into_its_state_is_not_posted(server: Serve
     assert board.noted()[1] == [b"j"]
 
 
+def test_a_job_of_too_many_words_stays_and_the_others_go(server: Server, source: redis.Redis):
+    """Lua hands over less than 8,000 of them."""
+    board = Board(source, "board", "test")
+    long = Posting("long", "x", after=[f"j{number}" for number in range(9000)])
+    items = [Item(b"a", Posting("a", "x")), Item(b"long", long), Item(b"b", Posting("b", "x"))]
+    refusals = board.post(Section("waiting", "q"), items)
+    assert [bool(one) for one in refusals] == [False, True, False]
+    assert "too many" in refusals[1]
+    assert board.noted()[1] == [b"a", b"b"]
+
+
 def test_a_failed_job_is_handed_to_nobody(server: Server, source: redis.Redis):
     """Also not to a worker that waits."""
     found = []

@@ -71,6 +71,12 @@ local function adopt(board, words, worker)
   return 'OK'
 end
 
+-- A command; one that has more words than Lua hands over is refused.
+local function done(words)
+  if #words > 7900 then return {err = 'ERR its ' .. words[1] .. ' has ' .. #words .. ' words: too many'} end
+  return redis.pcall(unpack(words))
+end
+
 local board, note, run, state, place = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
 local worker, slice = ARGV[4], ARGV[5]
 local other = redis.call('LINDEX', note, 0)
@@ -100,7 +106,7 @@ for item = 1, tonumber(ARGV[6]) do
       if words[1] == 'JOB.SCHEDULE' and redis.call('JOB.SCHEDULE', 'GET', board, id) then
         refused = 'EXISTS ' .. id
       else
-        local reply = words[1] == 'ADOPT' and adopt(board, words, worker) or redis.pcall(unpack(words))
+        local reply = words[1] == 'ADOPT' and adopt(board, words, worker) or done(words)
         if type(reply) == 'table' and reply.err then
           refused = reply.err
           for child = #made, 1, -1 do redis.call('JOB.DELETE', board, 1, made[child]) end
