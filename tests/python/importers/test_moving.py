@@ -228,6 +228,29 @@ def test_a_job_of_too_many_words_stays_and_the_others_go(server: Server, source:
     assert board.noted()[1] == [b"a", b"b"]
 
 
+def test_a_slice_that_is_sent_again_is_moved_once(
+    server: Server, cluster, source, theirs, imported, monkeypatch
+):
+    """redis-py does so by itself in a cluster when the connection breaks before the answer."""
+    ids = add(source, theirs, 30)
+    real, lost = redis.Connection.read_response, []
+
+    def read_response(self, *words, **options):
+        found = real(self, *words, **options)
+        if found == [b""] * 10 and not lost:
+            lost.append(found)
+            self.disconnect()
+            raise redis.ConnectionError("lost")
+        return found
+
+    monkeypatch.setattr(redis.Connection, "read_response", read_response)
+    url = f"redis://127.0.0.1:{cluster.primaries[0].port}"
+    code, output = imported("work-queue", "again", "work", "--url", url, "--cluster", "--slice", "10")
+    assert lost and code == 0, output
+    assert not theirs.queue_len(source)
+    assert cluster.client().execute_command("JOB.COUNT", "again") == len(ids)
+
+
 def test_a_failed_job_is_handed_to_nobody(server: Server, source: redis.Redis):
     """Also not to a worker that waits."""
     found = []

@@ -93,6 +93,11 @@ local function commands()
   return found
 end
 local lift, again = commands(), commands()
+-- The client sends a slice again whose answer was lost: what it has posted then, it has posted.
+local known = {}
+if redis.call('LINDEX', note, 3) == slice then
+  for _, ref in ipairs(redis.call('LRANGE', note, 4, -1)) do known[ref] = true end
+end
 for _, words in ipairs(lift) do redis.call(unpack(words)) end
 for item = 1, tonumber(ARGV[6]) do
   local ref, id, commands = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
@@ -102,7 +107,7 @@ for item = 1, tonumber(ARGV[6]) do
     local words = {}
     for word = 1, tonumber(ARGV[at]) do words[word] = ARGV[at + word] end
     at = at + 1 + #words
-    if refused == '' then
+    if refused == '' and not known[ref] then
       if words[1] == 'JOB.SCHEDULE' and redis.call('JOB.SCHEDULE', 'GET', board, id) then
         refused = 'EXISTS ' .. id
       else
