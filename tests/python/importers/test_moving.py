@@ -251,6 +251,24 @@ def test_a_slice_that_is_sent_again_is_moved_once(
     assert cluster.client().execute_command("JOB.COUNT", "again") == len(ids)
 
 
+@pytest.mark.parametrize("field", ["ref", "id", "name", "tag"])
+def test_what_is_no_text_holds_up_no_other_job(server: Server, source: redis.Redis, field: str):
+    """Bytes go as they are; half of a surrogate pair, which JSON may have, cannot go."""
+    odd = Item(b"odd", Posting("odd", "x"))
+    if field == "ref":
+        odd.ref = b"\xff"
+    elif field == "id":
+        odd.posting.id = "odd-\udcff"
+    elif field == "name":
+        odd.posting.name = "\ud800"
+    else:
+        odd.posting.tags = ["\ud800"]
+    board = Board(source, "board", "test")
+    refusals = board.post(Section("waiting", "q"), [odd, Item(b"b", Posting("b", "x"))])
+    assert [bool(one) for one in refusals] == [field not in ("ref", "id"), False]
+    assert b"b" in board.noted()[1]
+
+
 def test_a_failed_job_is_handed_to_nobody(server: Server, source: redis.Redis):
     """Also not to a worker that waits."""
     found = []

@@ -330,6 +330,41 @@ def test_a_pickle_that_would_become_much_larger_stays_packed(
     assert raw(server, job, "meta")[b"encoding"] == b"pickle"
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"data": b"[" * 100_000},
+        {"timeout": "inf"},
+        {"retries_left": "many"},
+        {"retries_left": "2", "retry_intervals": "[" * 100_000},
+    ],
+)
+def test_a_job_that_cannot_be_read_holds_up_no_other(
+    server: Server, source, mails: Queue, imported, fields: dict
+):
+    job, other = mails.enqueue("tasks.send", "ann"), mails.enqueue("tasks.send", "bob")
+    source.hset(job.key, mapping=fields)
+    code, output = imported("rq")
+    assert ids(server.board().list()[1])[-1] == other.id
+    if "data" in fields:
+        assert code == 0 and raw(server, job, "meta")[b"encoding"] == b"pickle"
+    else:
+        assert code == 1 and f"stays: {job.id}: it cannot be read: " in output
+        assert mails.job_ids == [job.id]
+
+
+def test_an_id_that_is_no_text_holds_up_no_other(server: Server, source, mails: Queue, imported):
+    job = mails.enqueue("tasks.send", "ann")
+    source.lpush(mails.key, b"\xff\xfe")
+    source.hset(b"rq:job:\xff\xfe", "data", source.hget(job.key, "data"))
+    assert imported("rq")[0] == 0
+    assert server.raw_client().execute_command("JOB.LIST", "board", "JUSTID")[1] == [
+        b"\xff\xfe",
+        job.id.encode(),
+    ]
+    assert not source.keys("rq:job:*")
+
+
 def test_a_suspension_pauses_the_queues(server: Server, source: redis.Redis, mails: Queue, imported):
     mails.enqueue("tasks.send", "ann")
     source.set("rq:suspended", 1)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from .holds import Hold
-from .moving import Item, Section, text
+from .moving import Item, Section, item_of, sent, text
 from .postings import Posting, Recurring
 
 PLACES = {
@@ -65,7 +65,7 @@ class BullMQ:
         found = []
         for queue in self.queues:
             if any(self.count(section) for section in self.sections() if section.place == queue):
-                meta = f"{self.prefix}:{queue}:meta"
+                meta = sent(f"{self.prefix}:{queue}:meta")
                 fields = "paused", "concurrency", "max", "duration"
                 paused, concurrency, most, period = self.client.hmget(meta, *fields)
                 hold = Hold(self.to_queue or queue, None if paused is None else 0)
@@ -83,15 +83,15 @@ class BullMQ:
         found = [(ref, score) for ref, score in found]
         pipeline = self.client.pipeline(transaction=False)
         for ref, _ in found:
-            pipeline.hgetall(self._job(section, ref))
             job = self._job(section, ref)
-            pipeline.smembers(job + ":dependencies")
-            pipeline.hgetall(job + ":processed")
-            pipeline.hkeys(job + ":failed")
-            pipeline.zrange(job + ":unsuccessful", 0, -1)
+            pipeline.hgetall(sent(job))
+            pipeline.smembers(sent(job + ":dependencies"))
+            pipeline.hgetall(sent(job + ":processed"))
+            pipeline.hkeys(sent(job + ":failed"))
+            pipeline.zrange(sent(job + ":unsuccessful"), 0, -1)
         replies = iter(pipeline.execute())
         return [
-            self._item(section, ref, score, next(replies), Children(*islice(replies, 4)))
+            item_of(ref, self._item, section, ref, score, next(replies), Children(*islice(replies, 4)))
             for ref, score in found
         ]
 
@@ -100,7 +100,7 @@ class BullMQ:
         key = self._key(section)
         reading = self.client.pipeline(transaction=False)
         for ref in refs:
-            reading.hget(self._job(section, ref), "deid")
+            reading.hget(sent(self._job(section, ref)), "deid")
         pipeline = self.client.pipeline()
         for ref, deduplication in zip(refs, reading.execute()):
             if section.state in LISTS:
@@ -113,7 +113,7 @@ class BullMQ:
                 pipeline.zrem(self._key(delayed), next_job)
                 self._delete(pipeline, self._job(delayed, next_job))
             if deduplication is not None:
-                pipeline.delete(f"{self.prefix}:{section.place}:de:{text(deduplication)}")
+                pipeline.delete(sent(f"{self.prefix}:{section.place}:de:{text(deduplication)}"))
             self._delete(pipeline, self._job(section, ref))
         pipeline.execute()
 
@@ -122,16 +122,16 @@ class BullMQ:
         score = self.client.zscore(self._key(section), ref)
         if score is None:
             return None
-        found = f"repeat:{text(ref)}:{int(score)}".encode()
+        found: bytes = sent(f"repeat:{text(ref)}:{int(score)}")
         delayed = self._key(Section("delayed", section.place))
         return None if self.client.zscore(delayed, found) is None else found
 
     def _delete(self, pipeline: Any, job: str) -> None:
         endings = ("", ":logs", ":dependencies", ":processed", ":failed", ":unsuccessful", ":lock")
-        pipeline.delete(*(job + ending for ending in endings))
+        pipeline.delete(*(sent(job + ending) for ending in endings))
 
-    def _key(self, section: Section) -> str:
-        return f"{self.prefix}:{section.place}:{PLACES[section.state]}"
+    def _key(self, section: Section) -> Any:
+        return sent(f"{self.prefix}:{section.place}:{PLACES[section.state]}")
 
     def _job(self, section: Section, ref: bytes) -> str:
         between = "repeat:" if section.state == "recurring" else ""
@@ -198,7 +198,7 @@ class BullMQ:
     def _unmoved(self, others: set[bytes]) -> str | None:
         """The key of one of these children that BullMQ still has; those that it has not are on the board."""
         for other in sorted(map(text, others)):
-            if self.client.exists(other):
+            if self.client.exists(sent(other)):
                 return other
         return None
 
@@ -216,7 +216,7 @@ class BullMQ:
 
     def _put_unique(self, posting: Posting, section: Section, ref: bytes, deduplication: str) -> None:
         """The key of a job that holds its deduplication id: until it ends, or for the time that is left."""
-        key = f"{self.prefix}:{section.place}:de:{deduplication}"
+        key = sent(f"{self.prefix}:{section.place}:de:{deduplication}")
         if self.client.get(key) == ref and posting.failure is None:
             left = self.client.pttl(key)
             posting.unique = (deduplication, "FOR", left) if left > 0 else (deduplication,)

@@ -154,6 +154,14 @@ class Item:
     foreign: bool = False
 
 
+def item_of(ref: bytes, make: Callable[..., Item], *found: Any) -> Item:
+    """What `make` makes of what was found; when it cannot be read, the job stays and holds up no other."""
+    try:
+        return make(*found)
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        return Item(ref, problem=f"it cannot be read: {type(error).__name__}: {error}")
+
+
 class Source(Protocol):
     """Another library's keys."""
 
@@ -221,16 +229,28 @@ class Board:
 
     def post(self, section: Section, items: list[Item]) -> list[str]:
         """Posts jobs, and notes those that it has posted. Gives for each why it was refused, or nothing."""
-        words: list[Any] = [self.run, section.state, section.place, self.worker, uuid.uuid4().hex, len(items)]
-        posted = [(item, item.posting.commands(self.key)) for item in items if item.posting]
-        claims = any(words[0] in CLAIMING for _, commands in posted for words in commands)
+        refusals: dict[int, str] = {}
+        posted: list[tuple[Item, list[list[Any]]]] = []
+        for number, item in enumerate(items):
+            assert item.posting
+            try:
+                posted.append((item, [list(map(sent, words)) for words in item.posting.commands(self.key)]))
+            except UnicodeEncodeError as error:
+                refusals[number] = f"a text of it cannot be sent: {error}"
+        answers = iter(self._posted(section, posted) if posted else ())
+        return [refusals[number] if number in refusals else next(answers) for number in range(len(items))]
+
+    def _posted(self, section: Section, posted: list[tuple[Item, list[list[Any]]]]) -> list[str]:
+        place = sent(section.place)
+        words: list[Any] = [self.run, section.state, place, self.worker, uuid.uuid4().hex, len(posted)]
+        claims = any(text(words[0]) in CLAIMING for _, commands in posted for words in commands)
         for around in self.lifting:
             words.append(len(around) if claims else 0)
             for command in around if claims else ():
                 words += [len(command), *command]
         for item, commands in posted:
             assert item.posting
-            words += [item.ref, item.posting.id, len(commands)]
+            words += [item.ref, sent(item.posting.id), len(commands)]
             for command in commands:
                 words += [len(command), *command]
         try:
@@ -380,6 +400,11 @@ def chunks(items: Iterable[Item]) -> Iterator[list[Item]]:
         size += item.posting.size()
     if found:
         yield found
+
+
+def sent(word: Any) -> Any:
+    """A word of a command: texts that were bytes of no text become these again."""
+    return word.encode("utf-8", "surrogateescape") if isinstance(word, str) else word
 
 
 def text(value: Text) -> str:

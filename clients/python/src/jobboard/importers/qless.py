@@ -7,7 +7,7 @@ from typing import Any
 
 from ..arguments import BACKLOG_MOST
 from .holds import Hold
-from .moving import Item, Section, text
+from .moving import Item, Section, item_of, sent, text
 from .postings import Posting, Recurring
 
 PLACES = {"waiting": "work", "delayed": "scheduled", "running": "locks", "deferred": "depends"}
@@ -42,7 +42,7 @@ class Qless:
         paused = set(map(text, self.client.smembers(f"{self.prefix}:paused_queues")))
         for queue in self.queues:
             if any(self.count(section) for section in self.sections() if section.place == queue):
-                most = int(self.client.hget(f"{self.prefix}:config", f"{queue}-max-concurrency") or 0)
+                most = int(self.client.hget(f"{self.prefix}:config", sent(f"{queue}-max-concurrency")) or 0)
                 found.append(Hold(self.to_queue or queue, 0 if queue in paused else None, most or None))
         return found
 
@@ -59,11 +59,11 @@ class Qless:
         pipeline = self.client.pipeline(transaction=False)
         for ref, _ in found:
             pipeline.hgetall(self._key(kind, ref))
-            pipeline.smembers(self._key("j", ref) + "-dependencies")
+            pipeline.smembers(self._key("j", ref) + b"-dependencies")
             pipeline.zscore(f"{self.prefix}:tracked", ref)
         replies = iter(pipeline.execute())
         return [
-            self._item(section, ref, score, next(replies), next(replies), next(replies))
+            item_of(ref, self._item, section, ref, score, next(replies), next(replies), next(replies))
             for ref, score in found
         ]
 
@@ -82,13 +82,13 @@ class Qless:
             else:
                 pipeline.zrem(self._list(section), ref)
             for tag in as_list(tags):
-                pipeline.zrem(f"{self.prefix}:t:{tag}", ref)
-                pipeline.zincrby(f"{self.prefix}:tags", -1, tag)
+                pipeline.zrem(sent(f"{self.prefix}:t:{tag}"), ref)
+                pipeline.zincrby(f"{self.prefix}:tags", -1, sent(tag))
             pipeline.zrem(f"{self.prefix}:tracked", ref)
-            pipeline.delete(job, f"{job}-dependencies", f"{job}-dependents", f"{job}-history")
+            pipeline.delete(job, job + b"-dependencies", job + b"-dependents", job + b"-history")
         pipeline.execute()
         if section.state == "failed" and not self.count(section):
-            self.client.srem(f"{self.prefix}:failures", section.place)
+            self.client.srem(f"{self.prefix}:failures", sent(section.place))
 
     def _remove_recurring(self, section: Section, refs: list[bytes]) -> None:
         pipeline = self.client.pipeline()
@@ -97,13 +97,13 @@ class Qless:
             pipeline.delete(self._key("r", ref))
         pipeline.execute()
 
-    def _list(self, section: Section) -> str:
+    def _list(self, section: Section) -> Any:
         if section.state == "failed":
-            return f"{self.prefix}:f:{section.place}"
-        return f"{self.prefix}:q:{section.place}-{PLACES.get(section.state, 'recur')}"
+            return sent(f"{self.prefix}:f:{section.place}")
+        return sent(f"{self.prefix}:q:{section.place}-{PLACES.get(section.state, 'recur')}")
 
-    def _key(self, kind: str, ref: bytes) -> str:
-        return f"{self.prefix}:{kind}:{text(ref)}"
+    def _key(self, kind: str, ref: bytes) -> bytes:
+        return b"%b:%b:%b" % (sent(self.prefix), sent(kind), ref)
 
     def _item(
         self,
@@ -151,7 +151,7 @@ class Qless:
     def _unmoved(self, others: set[bytes]) -> str | None:
         """One of these jobs that qless still has; those that it has not are on the board."""
         for other in sorted(map(text, others)):
-            state = self.client.hget(f"{self.prefix}:j:{other}", "state")
+            state = self.client.hget(sent(f"{self.prefix}:j:{other}"), "state")
             if state is not None and state != b"complete":
                 return other
         return None

@@ -18,7 +18,7 @@ from typing import Any
 from ..json_values import compact, is_json
 from ..outcomes import shortened
 from .holds import Hold
-from .moving import Item, Section, text
+from .moving import Item, Section, item_of, sent, text
 from .postings import LONGEST_MESSAGE, Posting
 
 STATES = ("waiting", "ready", "delayed", "failed", "running", "taken", "deferred")
@@ -103,18 +103,21 @@ class RQ:
         found = [(ref, score) for ref, score in found]
         pipeline = self.client.pipeline(transaction=False)
         for ref, _ in found:
-            job = self._job(section, ref)
+            job = sent(self._job(section, ref))
             pipeline.hgetall(job)
             pipeline.pttl(job)
-            pipeline.xrevrange(f"{self.prefix}:results:{self._id(section, ref)}", count=1)
-            pipeline.smembers(f"{self.prefix}:job::{self._id(section, ref)}:dependencies")
+            pipeline.xrevrange(sent(f"{self.prefix}:results:{self._id(section, ref)}"), count=1)
+            pipeline.smembers(sent(f"{self.prefix}:job::{self._id(section, ref)}:dependencies"))
         replies = iter(pipeline.execute())
-        return [self._item(section, ref, score, *(next(replies) for _ in range(4))) for ref, score in found]
+        return [
+            item_of(ref, self._item, section, ref, score, *(next(replies) for _ in range(4)))
+            for ref, score in found
+        ]
 
     def remove(self, section: Section, refs: list[bytes]) -> None:
         reading = self.client.pipeline(transaction=False)
         for ref in refs:
-            reading.hget(self._job(section, ref), "rate_limit_key")
+            reading.hget(sent(self._job(section, ref)), "rate_limit_key")
         pipeline = self.client.pipeline()
         for ref, limit in zip(refs, reading.execute()):
             id, job = self._id(section, ref), self._job(section, ref)
@@ -123,18 +126,19 @@ class RQ:
             else:
                 pipeline.zrem(self._key(section), ref)
             if limit:
-                pipeline.zrem(f"{self.prefix}:rl:{text(limit)}:allowed", id)
-            pipeline.delete(
+                pipeline.zrem(sent(f"{self.prefix}:rl:{text(limit)}:allowed"), sent(id))
+            keys = (
                 job,
                 f"{job}:dependents",
                 f"{self.prefix}:job::{id}:dependencies",
                 f"{self.prefix}:results:{id}",
                 f"{self.prefix}:executions:{id}",
             )
+            pipeline.delete(*map(sent, keys))
         pipeline.execute()
 
-    def _key(self, section: Section) -> str:
-        return f"{self.prefix}:{PLACES[section.state].format(section.place)}"
+    def _key(self, section: Section) -> Any:
+        return sent(f"{self.prefix}:{PLACES[section.state].format(section.place)}")
 
     def _id(self, section: Section, ref: bytes) -> str:
         """Running ones are listed by job and execution."""
@@ -183,7 +187,7 @@ class RQ:
         """One of these jobs that RQ still has and has not finished. Those that it has not are on the board,
         or done: a board takes ids that it does not know as done."""
         for other in sorted(map(text, others)):
-            status = self.client.hget(f"{self.prefix}:job:{other}", "status")
+            status = self.client.hget(sent(f"{self.prefix}:job:{other}"), "status")
             if status is not None and status != b"finished":
                 return other
         return None
@@ -194,7 +198,7 @@ def put_call(posting: Posting, data: bytes) -> None:
     data = unpacked(data)
     try:
         encoding, call = "json", json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         encoding = "pickle"
         try:
             call = Plain(io.BytesIO(data)).load()

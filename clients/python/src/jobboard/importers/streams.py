@@ -13,7 +13,7 @@ import redis
 
 from ..json_values import compact
 from .holds import Hold
-from .moving import Item, Section, text
+from .moving import Item, Section, item_of, text
 from .postings import WORKER, Posting
 
 STATES = ("pending", "waiting")
@@ -62,7 +62,7 @@ class Streams:
         entries = list(reply.values())[0][0] if isinstance(reply, dict) and reply else []
         if isinstance(reply, list) and reply:
             entries = reply[0][1]
-        return [self._item(section.place, id, fields, 1) for id, fields in entries]
+        return [item_of(id, self._item, section.place, id, fields, 1) for id, fields in entries]
 
     def remove(self, section: Section, refs: list[bytes]) -> None:
         pipeline = self.client.pipeline()
@@ -88,7 +88,7 @@ class Streams:
             elif not entries:
                 items.append(Item(id, problem="it has been deleted from the stream"))
             else:
-                items.append(self._item(stream, id, entries[0][1], deliveries))
+                items.append(item_of(id, self._item, stream, id, entries[0][1], deliveries))
         return items
 
     def _undelivered(self, stream: str, left: int, size: int) -> list[Item]:
@@ -99,7 +99,7 @@ class Streams:
         entries = self.client.xrange(stream, b"(" + self._last[stream], "+", count=size)
         if entries:
             self._last[stream] = entries[-1][0]
-        return [self._item(stream, id, fields, 1) for id, fields in entries]
+        return [item_of(id, self._item, stream, id, fields, 1) for id, fields in entries]
 
     def _item(self, stream: str, id: bytes, fields: dict[bytes, bytes], deliveries: int) -> Item:
         values = {text(name): value for name, value in fields.items()}

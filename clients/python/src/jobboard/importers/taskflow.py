@@ -11,7 +11,7 @@ from taskflow.utils import misc
 
 from ..taskflow import postings as theirs
 from .holds import Hold
-from .moving import Item, Section, text
+from .moving import Item, Section, item_of, sent, text
 from .postings import Posting
 
 STATES = ("waiting", "trashed", "running")
@@ -37,7 +37,7 @@ class TaskFlow:
     def read(self, section: Section, left: int, size: int) -> list[Item]:
         refs = self._order(section)[left : left + size]
         raw = self.client.hmget(self._hash(section), refs) if refs else []
-        return [self._item(section, ref, posting) for ref, posting in zip(refs, raw)]
+        return [item_of(ref, self._item, section, ref, posting) for ref, posting in zip(refs, raw)]
 
     def remove(self, section: Section, refs: list[bytes]) -> None:
         pipeline = self.client.pipeline()
@@ -52,8 +52,8 @@ class TaskFlow:
     def _hash(self, section: Section) -> str:
         return f"{section.place}:{'trash' if section.state == 'trashed' else 'listings'}"
 
-    def _key(self, section: Section, ref: bytes, ending: str) -> str:
-        return f"{section.place}:{text(ref)}{ending}"
+    def _key(self, section: Section, ref: bytes, ending: str) -> Any:
+        return sent(f"{section.place}:{text(ref)}{ending}")
 
     def _order(self, section: Section) -> list[bytes]:
         """The jobs of a section, those that were posted first before the others."""
@@ -61,8 +61,8 @@ class TaskFlow:
             found = []
             for ref, raw in self.client.hscan_iter(self._hash(section), count=1000):
                 try:
-                    found.append((misc.decode_msgpack(raw)["sequence"], ref))
-                except (ValueError, KeyError):
+                    found.append((int(misc.decode_msgpack(raw)["sequence"]), ref))
+                except (ValueError, TypeError, KeyError, OverflowError):
                     found.append((0, ref))
             refs = [ref for _, ref in sorted(found)]
             if section.state != "trashed":

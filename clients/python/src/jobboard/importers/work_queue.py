@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .holds import Hold
-from .moving import Item, Section, text
+from .moving import Item, Section, sent, text
 from .postings import Posting
 
 PLACES = {"waiting": ":queue", "running": ":processing"}
@@ -46,11 +46,11 @@ class WorkQueue:
         pipeline = self.client.pipeline()
         for ref in refs:
             pipeline.lrem(self._list(section), -1, ref)
-            pipeline.delete(self._item(section, ref), f"{section.place}:leased_by_session:{text(ref)}")
+            pipeline.delete(self._item(section, ref), sent(f"{section.place}:leased_by_session:{text(ref)}"))
         pipeline.execute()
 
     def _list(self, section: Section) -> str:
         return section.place + PLACES[section.state]
 
-    def _item(self, section: Section, ref: bytes) -> str:
-        return f"{section.place}:item:{text(ref)}"
+    def _item(self, section: Section, ref: bytes) -> Any:
+        return sent(f"{section.place}:item:{text(ref)}")
