@@ -13,6 +13,7 @@ import pytest
 import redis
 from expect import ids
 from harness import Board, Server
+from jobboard.importers.bullmq import BullMQ
 from waiters import Waiter
 
 PEERS = Path(__file__).resolve().parents[3] / "target" / "bench"
@@ -244,6 +245,34 @@ def test_what_holds_back_a_queue_is_set_on_the_board(server: Server, source: red
         board.consume("w1", job["id"])
         board.claim("w1", queues=["parts"])
     assert board.count(state="claimed") == 0, "two in an hour"
+
+
+def test_a_kill_loses_no_rate_of_a_queue_that_was_moved(
+    server: Server, source: redis.Redis, imported, monkeypatch
+):
+    """A rate is set at the end: of a queue that has no jobs left by then as well."""
+    for queue in ("a", "b"):
+        source.hset(f"bull:{queue}:meta", mapping={"max": 2, "duration": 3600000})
+        for number in range(3):
+            source.lpush(f"bull:{queue}:wait", f"{queue}{number}")
+            job = {"name": "n", "data": "{}", "opts": "{}", "timestamp": "1"}
+            source.hset(f"bull:{queue}:{queue}{number}", mapping=job)
+    remove = BullMQ.remove
+
+    def deadly(self, section, refs: list) -> None:
+        remove(self, section, refs)
+        if section.place == "b":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(BullMQ, "remove", deadly)
+        imported("bullmq")
+    code, output = imported("bullmq")
+    assert code == 0 and "set: queue a: rate 2 in 3600000 ms\n" in output
+    assert "set: queue b: rate 2 in 3600000 ms\n" in output
+    board = server.board()
+    assert [len(board.claim("w1", queues=[queue], count=3)) for queue in ("a", "b")] == [2, 2]
+    assert not source.keys("*import*")
 
 
 def test_what_the_board_has_set_stays(server: Server, imported):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import uuid
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..errors import coded
 from ..escaping import escaped
 from ..progress import progress
 from .bullmq import BullMQ
-from .holds import Holds
+from .holds import Hold, Holds
 from .moving import Board, Busy, Mover, Report, Section, Source, text
 from .qless import Qless
 from .rq import RQ
@@ -193,7 +194,7 @@ def move(source: Source, target: Any, sections: list[Section], arguments: argpar
         say(f"an import that was broken off had moved {ended} jobs, which are removed now")
     if mover.again:
         say(f"the board was deleted since an import was broken off: {mover.again} jobs are moved again")
-    holds = Holds(target, arguments.board, source.holds())
+    holds = Holds(target, arguments.board, origin.begin(source.holds()))
     holds.begin()
     mover.board.lifting = holds.lifting()
     with progress("moving", sum(map(source.count, sections))) as mover.told:
@@ -214,12 +215,25 @@ class Origin:
     def __init__(self, source: Source, board: str) -> None:
         self.client = source.client
         self.key = f"jobboard-import.{source.name}.{board}"
+        self._rates = f"jobboard-import.rates.{source.name}.{board}"
         self.client.set(self.key, uuid.uuid4().hex, nx=True)
         self.name = f"{source.name}.{text(self.client.get(self.key))}"
 
+    def begin(self, holds: list[Hold]) -> list[Hold]:
+        """Notes the rates, which are set at the end. With those that an import has noted that was broken off:
+        queues that it has emptied are known by nothing else.
+        """
+        noted = json.loads(self.client.get(self._rates) or "{}")
+        found = {hold.queue for hold in holds}
+        holds = holds + [Hold(queue, rate=tuple(rate)) for queue, rate in noted.items() if queue not in found]
+        rates = {hold.queue: hold.rate for hold in holds if hold.rate is not None}
+        if rates:
+            self.client.set(self._rates, json.dumps(rates))
+        return holds
+
     def forget(self) -> None:
         """The import is at its end."""
-        self.client.delete(self.key)
+        self.client.delete(self.key, self._rates)
 
 
 def tell(report: Report, moving: bool) -> None:
