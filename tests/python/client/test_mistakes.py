@@ -445,6 +445,19 @@ def test_a_web_server_is_no_server_for_boards(parser: type) -> None:
 
 
 @pytest.mark.parametrize("verb", ["delete", "cancel", "release", "requeue"])
+def test_a_selection_of_nothing_is_not_one_of_everything(jobs, verb) -> None:
+    """As when the list of ids or queues was made by a program, and is empty."""
+    jobs.post(1, id="j")
+    nothing = ({"queue": []}, {"id": ()}, {"meta": {"plan": []}}, {"meta": {}}, {"name": frozenset()})
+    for filters in nothing:
+        name = next(iter(filters))
+        with pytest.raises(ValueError, match=f"the filter {name} names nothing"):
+            getattr(jobs, f"{verb}_where")({"state": "ready", **filters})
+    assert jobs.state("j") == "ready"
+    assert jobs.count(state="ready", not_={"queue": []}) == 1
+
+
+@pytest.mark.parametrize("verb", ["delete", "cancel", "release", "requeue"])
 def test_a_selection_without_a_filter_says_what_to_write(jobs, verb) -> None:
     for nothing in ({}, {"state": None}, {"tracked": False}):
         with pytest.raises(ValueError, match=rf"{verb}_where needs a filter, such as .*'failed'") as found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -77,6 +77,20 @@ def filter_words(filters: Mapping[str, Any], prefix: Sequence[str] = ()) -> list
             for values in _values(name, value):
                 words += [*prefix, name.upper(), *values]
     return words
+
+
+def check_alternatives(filters: Mapping[str, Any]) -> None:
+    """Raises ValueError for a filter without an alternative, which no job passes and which would be left
+    out.
+    """
+    for name, value in filters.items():
+        values = [value, *value.values()] if name == "meta" and isinstance(value, Mapping) else [value]
+        if name != "not_" and any(_is_empty(one) for one in values):
+            raise ValueError(f"the filter {name} names nothing, so that no job passes it: {value!r}")
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, (str, bytes)) and not value
 
 
 def _values(name: str, value: Any) -> Iterator[tuple[Any, ...]]:

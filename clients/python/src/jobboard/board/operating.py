@@ -23,7 +23,7 @@ from ..durations import Duration
 from ..jobs import Job
 from ..times import Time
 from .family import Family, Slice, fields_words
-from .filters import Filters, filter_words
+from .filters import Filters, check_alternatives, filter_words
 from .posting import OPTIONS
 from .sending import Request, Steps, command, steps
 from .sharding import by_id, by_ids, by_ids_summed, each_slices
@@ -280,6 +280,7 @@ class Operating(Family):
                 f"{verb}_where needs a filter, such as {{'state': 'failed'}}, and {where!r:.100} has none"
                 + (f"; {empty}" if verb == "delete" else "; every job has one of the states: name them all")
             )
+        check_alternatives(where)
         selection = [*head, "WHERE", *filters, "COUNT", count, *(["DRYRUN"] if dryrun else [])]
         whole: Slice[Job] = Slice(0)
         while True:
