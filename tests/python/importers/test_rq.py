@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import pickle
+import resource
 import time
 import uuid
 import zlib
@@ -19,6 +20,7 @@ import redis  # noqa: E402
 from expect import ids  # noqa: E402
 from harness import Server  # noqa: E402
 from jobboard.importers import rq as rq_importer  # noqa: E402
+from jobboard.importers.postings import Posting  # noqa: E402
 from rq import Queue, Retry, SimpleWorker  # noqa: E402
 from rq.job import Job  # noqa: E402
 from rq.rate_limit import RateLimit  # noqa: E402
@@ -363,6 +365,56 @@ def test_an_id_that_is_no_text_holds_up_no_other(server: Server, source, mails: 
         job.id.encode(),
     ]
     assert not source.keys("rq:job:*")
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        b"})" + b"2\x86" * 100 + b"K\x01s",
+        b"(" + b")" + b"2\x86" * 100 + b"K\x01d",
+        b"\x8f(" + b")" + b"2\x86" * 100 + b"\x90",
+        b"(" + b")" + b"2\x86" * 100 + b"\x91",
+    ],
+    ids=["setitem", "dict", "set", "frozenset"],
+)
+def test_a_pickle_that_would_be_hashed_for_ever_stays_packed(
+    server: Server, source, mails: Queue, imported, argument
+):
+    packed = pickle.dumps(("tasks.send", None, (1,), {}), 3).replace(b"K\x01", argument, 1)
+    job = mails.enqueue("tasks.send", "ann")
+    source.hset(job.key, "data", zlib.compress(packed))
+    assert imported("rq")[0] == 0
+    assert raw(server, job, "meta")[b"encoding"] == b"pickle"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [b"Nr" + (40_000_000).to_bytes(4, "little"), b"Np40000000\n", b"\x96" + (1 << 33).to_bytes(8, "little")],
+    ids=["binput", "put", "bytearray"],
+)
+def test_a_short_pickle_takes_no_memory(part):
+    """Of a number that it names: of a place to remember a part at, of the length of one."""
+    packed = b"\x80\x05(" + part + b"t."
+    rq_importer.put_call(Posting("j", b""), b"\x80\x05N.")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rq_importer.put_call(Posting("j", b""), packed)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+
+
+def test_what_is_plain_is_read_as_pickle_does():
+    values = ({"a": {1, 2}, (1, "b"): frozenset([3])}, bytearray(b"x"), [None, True, 1.5, b"y"], {"z": ()})
+    assert rq_importer.Plain(pickle.dumps(values, 5)).load() == values
+    assert rq_importer.Plain(pickle.dumps(values[0], 4)).load() == values[0]
+    for protocol in range(4):  # sets and bytes are of classes there, or of the newer protocols alone
+        plain = [None, True, 1.5, "é", 10**30, {"a": {1: (2, 3)}}, ()]
+        assert rq_importer.Plain(pickle.dumps(plain, protocol)).load() == plain
+
+
+def test_a_meta_field_of_the_user_hides_no_encoding(server: Server, mails: Queue, imported):
+    job = mails.enqueue("tasks.send", {1, 2}, meta={"encoding": "utf-8"})
+    assert imported("rq")[0] == 0
+    meta = raw(server, job, "meta")
+    assert (meta[b"encoding"], meta[b"meta-encoding"]) == (b"pickle", b"utf-8")
 
 
 def test_a_suspension_pauses_the_queues(server: Server, source: redis.Redis, mails: Queue, imported):

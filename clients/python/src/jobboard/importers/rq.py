@@ -56,15 +56,64 @@ MOST = 32 << 20
 """Bytes that a job, or its traceback, may unpack to."""
 
 
+HASHED = 1_000_000
+"""Parts of keys of dictionaries and of members of sets that are hashed for one job."""
+
+
 class TooMuch(ValueError):
     """It would take too much memory."""
 
 
-class Plain(pickle.Unpickler):
-    """Unpickles built-in values alone."""
+SLOW: Any = pickle._Unpickler
+"""pickle's own, in Python: that in C takes as much memory as the number says that a pickle gives a part."""
+
+
+class Plain(SLOW):  # type: ignore[misc]
+    """Unpickles built-in values alone, and none that takes for ever to hash: a tuple whose parts are one
+    tuple twice, and so on, is hashed as often as it is named.
+    """
+
+    dispatch = dict(SLOW.dispatch)
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(io.BytesIO(data))
+        self._left = HASHED
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
+
+    def _count(self, part: Any) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise pickle.UnpicklingError("it would take too long to hash")
+        if isinstance(part, (tuple, frozenset)):
+            for one in part:
+                self._count(one)
+
+    def _load_setitem(self) -> None:
+        self._count(self.stack[-2])
+        SLOW.load_setitem(self)
+
+    def _load_pairs(self, load: Any) -> None:
+        for key in self.stack[::2]:
+            self._count(key)
+        load(self)
+
+    def _load_parts(self, load: Any) -> None:
+        for one in self.stack:
+            self._count(one)
+        load(self)
+
+    def _load_bytearray(self) -> None:
+        length = int.from_bytes(self.read(8), "little")
+        self.append(bytearray(self.read(length)))
+
+    dispatch[pickle.SETITEM[0]] = _load_setitem
+    dispatch[pickle.SETITEMS[0]] = lambda self: self._load_pairs(SLOW.load_setitems)
+    dispatch[pickle.DICT[0]] = lambda self: self._load_pairs(SLOW.load_dict)
+    dispatch[pickle.ADDITEMS[0]] = lambda self: self._load_parts(SLOW.load_additems)
+    dispatch[pickle.FROZENSET[0]] = lambda self: self._load_parts(SLOW.load_frozenset)
+    dispatch[pickle.BYTEARRAY8[0]] = _load_bytearray
 
 
 class RQ:
@@ -201,7 +250,7 @@ def put_call(posting: Posting, data: bytes) -> None:
     except (ValueError, RecursionError):
         encoding = "pickle"
         try:
-            call = Plain(io.BytesIO(data)).load()
+            call = Plain(data).load()
         except Exception:  # a pickle of anything: it may fail in any way
             call = None
     if isinstance(call, (tuple, list)) and len(call) == 4 and isinstance(call[0], str):
@@ -241,7 +290,10 @@ def put_options(posting: Posting, job: dict[str, bytes], left: int) -> None:
         posting.meta[name.replace("_", "-")] = job.get(name)
     description = text(job.get("description", b""))
     posting.meta["description"] = cut(description, LONGEST_MESSAGE)
-    posting.meta.update(own_meta(job.get("meta")))
+    own = own_meta(job.get("meta"))
+    if "encoding" in posting.meta and "encoding" in own:  # ours says how the payload is to be read
+        own["meta-encoding"] = own.pop("encoding")
+    posting.meta.update(own)
     if posting.name is None:
         posting.name = cut(description.partition("(")[0], LONGEST_NAME) or None
 
@@ -251,7 +303,7 @@ def own_meta(packed_meta: bytes | None) -> dict[str, Any]:
     if not packed_meta:
         return {}
     try:
-        found = json.loads(packed_meta) if packed_meta[:1] == b"{" else Plain(io.BytesIO(packed_meta)).load()
+        found = json.loads(packed_meta) if packed_meta[:1] == b"{" else Plain(packed_meta).load()
     except Exception:  # a pickle of anything
         return {"meta": packed_meta}
     if isinstance(found, dict) and as_json(found) is not None:
