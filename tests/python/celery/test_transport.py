@@ -94,6 +94,37 @@ def test_what_no_program_of_kombu_has_posted_is_put_aside(
     ]
 
 
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "[" * 100_000,
+        '{"properties": ' + '{"a": ' * 100_000,
+        '{"properties": {"x": {"__type__": "datetime", "__value__": 5}}}',
+        '{"properties": {}, "headers": [1]}',
+        '{"properties": {"delivery_info": "x"}, "body": "x"}',
+        '{"properties": {}, "body": 5}',
+        '{"properties": {"body_encoding": "rot13"}, "body": "x"}',
+        '{"properties": {"body_encoding": "base64"}, "body": "x"}',
+        '{"properties": {"body_encoding": 5}, "body": "x"}',
+    ],
+)
+def test_a_message_that_cannot_be_read_ends_no_worker(connection: Connection, server: Server, payload: str):
+    """It would come again to the next one, and end that too."""
+    id = server.board().post(payload, queue="mails")
+    publish(connection, "after it")
+    got: list[str] = []
+
+    def take(body: str, message: Any) -> None:
+        got.append(body)
+        message.ack()
+
+    with connection.Consumer(Queue("mails"), callbacks=[take], accept=["text/plain"]):
+        connection.drain_events(timeout=20)
+    assert got == ["after it"]
+    job = server.board().get(id)
+    assert (job["state"], job["reason"]) == ("trashed", "no message of Celery or kombu")
+
+
 def test_a_time_to_live_is_kept_by_the_server(connection: Connection, server: Server):
     publish(connection, "x", expiration=0.001)
     wait_until(lambda: [job["kind"] for job in jobs(server) if "kind" in job] == ["expired"])

@@ -247,16 +247,23 @@ class Channel(virtual.Channel):
     def _read(self, found: Claimed) -> dict[str, Any] | None:
         """The envelope of a job. One that is no message is put aside for a person."""
         message = messages.decode(found.payload)
-        if message is None:
+        if message is None or not self._is_decodable(message):
             log.error("the job %s of the queue %s is no message of Celery", found.id, found.queue)
             self.holder.end(found.token, "JOB.TRASH", "REASON", "no message of Celery or kombu")
             return None
         properties = message["properties"]
         properties["delivery_tag"] = str(found.token)
         if found.attempt > 1:
-            properties.setdefault("delivery_info", {})["redelivered"] = True
-            message.setdefault("headers", {})["redelivered"] = True
+            properties["delivery_info"]["redelivered"] = message["headers"]["redelivered"] = True
         return message
+
+    def _is_decodable(self, message: dict[str, Any]) -> bool:
+        """Whether its body can be read, which kombu does in the loop of the worker."""
+        try:
+            self.decode_body(message.get("body") or "", message["properties"].get("body_encoding"))
+        except Exception:  # another encoding, or no base64
+            return False
+        return True
 
     def _listen(self, queue: str) -> None:
         exchange, key = self._fanout_queues[queue]

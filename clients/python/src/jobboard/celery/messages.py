@@ -36,12 +36,12 @@ def decode(payload: bytes) -> dict[str, Any] | None:
         whole[name] = whole.get(name) or {}
         if not isinstance(whole[name], dict):
             return None
-    return message
+    return message if isinstance(message.get("body") or "", str) else None
 
 
 def tag_of(message: dict[str, Any]) -> str:
     """The delivery tag, which kombu makes anew for each publishing."""
-    return str(message["properties"]["delivery_tag"])
+    return str(message["properties"].get("delivery_tag"))
 
 
 def ids(message: dict[str, Any], queue: str) -> tuple[str, str]:
