@@ -85,6 +85,13 @@ def test_a_refused_post_is_an_error(board, spans) -> None:
     assert [span.status.status_code.name for span in spans.get_finished_spans()] == ["UNSET", "ERROR"]
 
 
+def test_a_post_with_all_its_fields_is_no_less_allowed_with_spans(board, spans) -> None:
+    for count in (63, 64):
+        board.post(1, id=f"j{count}", meta={f"f{number}": "x" for number in range(count)})
+        assert len(board.get(f"j{count}").meta) == 64
+    assert len(spans.get_finished_spans()) == 2
+
+
 def test_many_and_flows_carry_it_too(board, spans) -> None:
     board.post_many([1, 2], ids=["a", "b"])
     board.flow([jobboard.Node("x", 1, id="c"), jobboard.Node("y", 1)])

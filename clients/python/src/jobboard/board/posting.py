@@ -57,6 +57,8 @@ Backoff = Duration | tuple[Duration, Duration]
 
 
 ON_FAILURE = ("hold", "cancel", "fail", "run")
+META_MOST = 64
+"""Fields of META that a job may have."""
 ON_TIMEOUT = ("run", "fail", "cancel")
 
 
@@ -431,7 +433,9 @@ class Posting(Family):
 
 
 def _with_meta(options: Mapping[str, Any], traced: Mapping[str, str]) -> Mapping[str, Any]:
-    return {**options, "meta": {**traced, **(options.get("meta") or {})}} if traced else options
+    """The options with what joins the post to its run, where there is room for it."""
+    meta = {**traced, **(options.get("meta") or {})}
+    return {**options, "meta": meta} if traced and len(meta) <= META_MOST else options
 
 
 def _chunks(payloads: Iterable[Any]) -> Iterable[tuple[int, list[Any]]]:
