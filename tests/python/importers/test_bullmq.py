@@ -275,6 +275,17 @@ def test_a_kill_loses_no_rate_of_a_queue_that_was_moved(
     assert not source.keys("*import*")
 
 
+def test_a_parent_of_a_child_of_another_prefix_stays(server: Server, source: redis.Redis, imported):
+    """Its id on the board would be a wrong one, which counts as done."""
+    source.hset("bull:mails:meta", "x", 1)
+    source.zadd("bull:mails:waiting-children", {"p": 1})
+    source.hset("bull:mails:p", mapping={"name": "n", "data": "{}", "opts": "{}", "timestamp": "1"})
+    source.sadd("bull:mails:p:dependencies", "app:parts:1")  # it is gone: moved, or done
+    code, output = imported("bullmq")
+    assert code == 1 and "stays: p: its child app:parts:1 has another prefix\n" in output
+    assert server.board().get("p") is None and source.exists("bull:mails:p")
+
+
 def test_what_the_board_has_set_stays(server: Server, imported):
     make(server, "held")
     board = server.board()

@@ -178,6 +178,9 @@ class BullMQ:
         if section.state == "failed":
             put_retries(posting, options, done=0)
             posting.failure = failure(job)
+        strange = self._strange(children)
+        if strange is not None:
+            return Item(ref, problem=f"its child {strange} has another prefix")
         if section.state == "deferred":
             unmoved = self._unmoved(children.pending)
             if unmoved:
@@ -194,6 +197,11 @@ class BullMQ:
         """Queue and id of a job's key. Ids have no colon, queues neither."""
         queue, _, id = key[len(self.prefix) + 1 :].partition(":")
         return queue, id
+
+    def _strange(self, children: Children) -> str | None:
+        """The key of a child that another prefix has: its id on the board cannot be told from that."""
+        keys = [*children.pending, *children.processed, *children.ignored, *children.fatal]
+        return next((key for key in sorted(map(text, keys)) if not key.startswith(f"{self.prefix}:")), None)
 
     def _unmoved(self, others: set[bytes]) -> str | None:
         """The key of one of these children that BullMQ still has; those that it has not are on the board."""
