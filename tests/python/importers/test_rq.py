@@ -18,7 +18,7 @@ pytest.importorskip("rq", reason="RQ 3 needs Python 3.10")
 
 import redis  # noqa: E402
 from expect import ids  # noqa: E402
-from harness import Server  # noqa: E402
+from harness import Server, now  # noqa: E402
 from jobboard.importers import rq as rq_importer  # noqa: E402
 from jobboard.importers.postings import Posting  # noqa: E402
 from rq import Queue, Retry, SimpleWorker  # noqa: E402
@@ -428,3 +428,24 @@ def test_a_suspension_pauses_the_queues(server: Server, source: redis.Redis, mai
     mails.enqueue("tasks.send", "bob")
     assert "set: queue mails: paused for 3" in imported("rq")[1]
     assert 0 < server.board().queues()["mails"]["paused"]
+
+
+def test_failed_jobs_come_to_a_queue_that_is_suspended_for_a_time(
+    server: Server, source: redis.Redis, mails: Queue, imported
+):
+    job = mails.enqueue("tasks.send", "ann", ttl=60)
+    source.lrem(mails.key, 0, job.id)
+    source.zadd("rq:failed:mails", {job.id: 2_000_000_000})
+    source.expire(job.key, 31_536_000)  # for so long RQ keeps the failure
+    mails.enqueue("tasks.send", "bob")
+    source.set("rq:suspended", 1, ex=3600)
+    code, output = imported("rq")
+    assert code == 0, output
+    board = server.board()
+    assert board.state(job.id) == "failed"
+    assert board.claim("w1", queues=["mails"]) == []
+    assert 0 < board.queues()["mails"]["paused"] <= now() + 3_600_000, "it ends when it would have"
+    board.requeue(job.id)
+    reasons = source.execute_command("JOB.EXPLAIN", "board", job.id)[b"reasons"]
+    [ends] = [reason[b"at"] for reason in reasons if reason[b"reason"] == b"expires"]
+    assert ends <= now() + 60_000

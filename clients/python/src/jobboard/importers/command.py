@@ -196,7 +196,7 @@ def move(source: Source, target: Any, sections: list[Section], arguments: argpar
         say(f"the board was deleted since an import was broken off: {mover.again} jobs are moved again")
     holds = Holds(target, arguments.board, origin.begin(source.holds()))
     holds.begin()
-    mover.board.lifting = holds.lifting()
+    mover.board.lifting = holds.lifting
     with progress("moving", sum(map(source.count, sections))) as mover.told:
         report = mover.move(sections)
     holds.end()

@@ -8,6 +8,7 @@ failed or complete are claimed for an instant, and would use it up. What the boa
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,7 @@ class Holds:
         self.said: list[str] = []
         self._requests = Board(board, client)
         self._holds = self._merged(found)
+        self._begun = time.monotonic()
 
     def tell(self) -> None:
         """For a dry run: says what would be set."""
@@ -55,6 +57,7 @@ class Holds:
 
     def begin(self) -> None:
         """Sets what has to be there before the first job."""
+        self._begun = time.monotonic()
         for hold in self._holds:
             if hold.concurrency is not None and self._differs(hold.queue, "concurrency", hold.concurrency):
                 hold.concurrency = None
@@ -80,11 +83,13 @@ class Holds:
         so that no worker claims between."""
         lift: list[Command] = []
         again: list[Command] = []
+        gone = int((time.monotonic() - self._begun) * 1000)
         for hold in self._holds:
             where = [self.board, "QUEUE", hold.queue]
-            if hold.pause == 0:  # one that ends by itself must not begin anew
+            left = (hold.pause or 0) - gone
+            if hold.pause == 0 or hold.pause and left > 0:  # one that ends by itself ends when it would have
                 lift.append(["JOB.RESUME", *where])
-                again.append(["JOB.PAUSE", *where])
+                again.append(["JOB.PAUSE", *where, *(["FOR", left] if hold.pause else [])])
             if hold.concurrency is not None:
                 lift.append(["JOB.SETTINGS", "SET", *where, "concurrency", -1])
                 again.append(["JOB.SETTINGS", "SET", *where, "concurrency", hold.concurrency])

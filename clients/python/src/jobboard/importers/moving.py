@@ -224,7 +224,7 @@ class Board:
         self.worker = f"{WORKER}:{hashlib.sha256(self.note.encode()).hexdigest()[:16]}"
         """In whose name it is registered on the board."""
         self._post = client.register_script(POST)
-        self.lifting: tuple[list[Command], list[Command]] = ([], [])
+        self.lifting: Callable[[], tuple[list[Command], list[Command]]] = lambda: ([], [])
         """The commands before and after those of a slice in which jobs are claimed for an instant."""
 
     def post(self, section: Section, items: list[Item]) -> list[str]:
@@ -244,7 +244,7 @@ class Board:
         place = sent(section.place)
         words: list[Any] = [self.run, section.state, place, self.worker, uuid.uuid4().hex, len(posted)]
         claims = any(text(words[0]) in CLAIMING for _, commands in posted for words in commands)
-        for around in self.lifting:
+        for around in self.lifting():
             words.append(len(around) if claims else 0)
             for command in around if claims else ():
                 words += [len(command), *command]

@@ -222,7 +222,8 @@ class RQ:
             put_call(posting, job["data"])
         except TooMuch as error:
             return Item(ref, problem=str(error))
-        put_options(posting, job, left)
+        # How long RQ keeps a failed job says nothing of its `ttl`.
+        put_options(posting, job, -1 if section.state == "failed" else left)
         if section.state == "delayed":
             posting.at = int(score * 1000)
         if section.state == "failed":
