@@ -286,6 +286,12 @@ def test_a_parent_of_a_child_of_another_prefix_stays(server: Server, source: red
     assert server.board().get("p") is None and source.exists("bull:mails:p")
 
 
+def test_the_name_of_a_queue_moves_no_cursor(server: Server, source: redis.Redis, imported):
+    source.hset("bull:\x1b[2Jmails:meta", "x", 1)
+    source.lpush("bull:\x1b[2Jmails:active", "1")
+    assert "not asked for: 1 running of \\x1b[2Jmails\n" in imported("bullmq")[1]
+
+
 def test_what_the_board_has_set_stays(server: Server, imported):
     make(server, "held")
     board = server.board()

@@ -264,4 +264,4 @@ def tell_others(source: Source, sections: list[Section]) -> None:
         if section not in sections:
             number = source.count(section)
             if number:
-                print(f"not asked for: {number:,} {section.state} of {section.place}")
+                print(escaped(f"not asked for: {number:,} {section.state} of {section.place}"))
