@@ -363,6 +363,31 @@ def test_who_may_answer_a_job_that_waits(page: Page, consoles, guarded: Server, 
             expect(page.locator(".timeline")).to_contain_text("Signal approved from approver: true")
 
 
+def test_the_audit_is_for_those_who_may_read_jobs(consoles, store: Server, board: Board):
+    """Commands have payloads, which the numbers of a board do not tell."""
+    numbers = ["~*", "+job.info", "+job.stats", "+scan"]
+    with (
+        user(store, "ann", "+@all", "~*"),
+        user(store, "eve", *numbers),
+        user(store, "bob", *numbers, "+job.get"),
+    ):
+        console = consoles(store, "--write")
+        form = {"user": "", "password": "secret"}
+        cookies = {
+            name: console.ask("/sign-in", "POST", {**form, "user": name}).cookie
+            for name in ("ann", "eve", "bob")
+        }
+        path = f"/post?b={board.key}"
+        body = {"csrf": csrf(console, path, cookies["ann"]), "payload": "private", "sure": "1"}
+        assert console.ask(path, "POST", body, {"Cookie": cookies["ann"]}).status == 303
+        seen = {
+            name: console.ask(f"/audit?b={board.key}", headers={"Cookie": cookie})
+            for name, cookie in cookies.items()
+        }
+        assert {name: answer.status for name, answer in seen.items()} == {"ann": 200, "eve": 403, "bob": 200}
+        assert {name for name, answer in seen.items() if "private" in answer.body} == {"ann", "bob"}
+
+
 def test_work_stops_when_its_user_signs_out(page: Page, consoles, guarded: Server):
     board = guarded.board("many")
     board.post_many(12_000)
