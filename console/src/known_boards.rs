@@ -19,22 +19,38 @@ const SHARE: u32 = 20;
 /// What has been found with the rights of one user. Who asks while it is looked for waits for that.
 #[derive(Default)]
 pub struct Finder {
-    last: Mutex<Option<(Found, Instant, Duration)>>,
+    last: Mutex<Last>,
+}
+
+#[derive(Default)]
+enum Last {
+    #[default]
+    Nothing,
+    Found(Found, Instant, Duration),
+    /// The server did not answer: until then, who asked meanwhile waited as well.
+    Silence(Instant, Failure),
 }
 
 impl Finder {
     pub async fn boards(&self, link: &Link) -> Result<Found, Failure> {
+        let asked = Instant::now();
         let mut last = self.last.lock().await;
-        if let Some((found, at, took)) = &*last {
-            if at.elapsed() < (*took * SHARE).max(PAUSE) {
-                return Ok(found.clone());
+        match &*last {
+            Last::Found(found, at, took) if at.elapsed() < (*took * SHARE).max(PAUSE) => {
+                return Ok(found.clone())
             }
+            Last::Silence(until, failure) if *until > asked => return Err(failure.clone()),
+            _ => {}
         }
-        *last = None;
+        *last = Last::Nothing;
         let began = Instant::now();
-        let found = link.boards().await?;
-        *last = Some((found.clone(), Instant::now(), began.elapsed()));
-        Ok(found)
+        let found = link.boards().await;
+        *last = match &found {
+            Ok(found) => Last::Found(found.clone(), Instant::now(), began.elapsed()),
+            Err(failure @ Failure::Unreachable(_)) => Last::Silence(Instant::now(), failure.clone()),
+            Err(_) => Last::Nothing,
+        };
+        found
     }
 }
 

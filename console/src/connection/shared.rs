@@ -21,11 +21,26 @@ const SHARE: u32 = 40;
 /// Questions that are remembered; those whose answers are old go first.
 const MOST: usize = 500;
 
+/// Answers that are kept have about so many bytes; the oldest go first.
+const MOST_BYTES: usize = 8 << 20;
+
 /// Nobody waits for an answer that is older than this.
 const OLD: Duration = Duration::from_secs(60);
 
+/// What came of a question.
+enum Last {
+    Answer {
+        began: Instant,
+        took: Duration,
+        value: Value,
+        size: usize,
+    },
+    /// The server did not answer: until then, who asked meanwhile waited as well.
+    Silence(Instant, Failure),
+}
+
 #[derive(Default)]
-struct Slot(Mutex<Option<(Instant, Duration, Value)>>);
+struct Slot(Mutex<Option<Last>>);
 
 #[derive(Default)]
 pub struct Answers(PlainMutex<HashMap<Vec<u8>, Arc<Slot>>>);
@@ -36,24 +51,62 @@ impl Answers {
         let slot = self.slot([board, &command.get_packed_command()].concat());
         let asked = Instant::now();
         let mut last = slot.0.lock().await;
-        if let Some((at, took, value)) = &*last {
-            let young = if anew { *at > asked } else { at.elapsed() < (*took * SHARE).clamp(YOUNG, OLD) };
-            if young {
-                return Ok(value.clone());
+        match &*last {
+            Some(Last::Answer { began, took, value, .. }) => {
+                let young =
+                    if anew { *began > asked } else { began.elapsed() < (*took * SHARE).clamp(YOUNG, OLD) };
+                if young {
+                    return Ok(value.clone());
+                }
             }
+            Some(Last::Silence(until, failure)) if *until > asked => return Err(failure.clone()),
+            _ => {}
         }
         *last = None;
         let began = Instant::now();
-        let value = link.ask(board, command).await?;
-        *last = Some((began, began.elapsed(), value.clone()));
-        Ok(value)
+        let reply = link.ask(board, command).await;
+        *last = match &reply {
+            Ok(value) => {
+                let (took, size) = (began.elapsed(), size(value));
+                Some(Last::Answer { began, took, value: value.clone(), size })
+            }
+            Err(failure @ Failure::Unreachable(_)) => Some(Last::Silence(Instant::now(), failure.clone())),
+            Err(_) => None,
+        };
+        drop(last);
+        self.forget();
+        reply
+    }
+
+    /// Forgets the oldest answers where all have more bytes than are kept.
+    fn forget(&self) {
+        let known = lock(&self.0);
+        let mut kept = Vec::new();
+        for slot in known.values() {
+            let Ok(last) = slot.0.try_lock() else { continue };
+            if let Some(Last::Answer { began, size, .. }) = &*last {
+                kept.push((*began, *size, last));
+            }
+        }
+        let mut all: usize = kept.iter().map(|(_, size, _)| size).sum();
+        kept.sort_by_key(|(began, ..)| *began);
+        for (_, size, mut last) in kept {
+            if all <= MOST_BYTES {
+                break;
+            }
+            all -= size;
+            *last = None;
+        }
     }
 
     fn slot(&self, question: Vec<u8>) -> Arc<Slot> {
         let mut known = lock(&self.0);
         if known.len() >= MOST && !known.contains_key(&question) {
             let is_young = |slot: &Arc<Slot>| match slot.0.try_lock() {
-                Ok(last) => last.as_ref().is_some_and(|(at, _, _)| at.elapsed() < YOUNG),
+                Ok(last) => match &*last {
+                    Some(Last::Answer { began, .. }) => began.elapsed() < YOUNG,
+                    _ => false,
+                },
                 Err(_) => true,
             };
             known.retain(|_, slot| is_young(slot));
@@ -63,4 +116,16 @@ impl Answers {
         }
         Arc::clone(known.entry(question).or_default())
     }
+}
+
+/// About so many bytes of memory.
+fn size(value: &Value) -> usize {
+    let more = match value {
+        Value::BulkString(bytes) => bytes.len(),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text.len(),
+        Value::Array(values) | Value::Set(values) => values.iter().map(size).sum(),
+        Value::Map(pairs) => pairs.iter().map(|(name, value)| size(name) + size(value)).sum(),
+        _ => 0,
+    };
+    size_of::<Value>() + more
 }

@@ -38,7 +38,12 @@ pub async fn list(cx: &RequestContext, board: &[u8], filters: &Filters) -> Resul
         // The server ends a page early when it has many bytes.
         let payload = filters.look_into_payloads().then_some("payload");
         command.arg("FIELDS").arg(FIELDS.len() + usize::from(payload.is_some())).arg(&FIELDS).arg(payload);
-        let (next, found) = page(cx.ask_shared(board, command).await?);
+        // Answers with payloads are large, and no open page asks for them again.
+        let reply = match payload {
+            Some(_) => cx.ask(board, command).await?,
+            None => cx.ask_shared(board, command).await?,
+        };
+        let (next, found) = page(reply);
         rows.extend(found.into_iter().filter(|row| payload.is_none() || filters.hold(&row.bytes("payload"))));
         match next {
             Some(next) if rows.len() < PAGE && began.elapsed() < SEARCH => cursor = next,

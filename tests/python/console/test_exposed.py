@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from harness import Board, Server, wait_until
@@ -198,6 +199,50 @@ def test_the_pages_of_one_user_share_answers(reading: Console, store: Server, bo
         for one in looks:
             one.result()
     assert asked() - before <= alone * 2
+
+
+def test_whoever_waits_for_a_server_that_hangs_is_told_at_the_same_time(
+    consoles, store: Server, board: Board
+):
+    """Pages that ask the same wait together for the ten seconds, and not one after the other."""
+    board.post()
+    console = consoles(store)
+    headers = {"Cookie": console.ask("/").cookie}
+    paths = [path for path in ("/", f"/board?b={board.key}", f"/jobs?b={board.key}") for _ in range(3)]
+
+    def took(path: str) -> float:
+        began = time.monotonic()
+        assert console.ask(path, headers=headers).status == 502
+        return time.monotonic() - began
+
+    time.sleep(2)  # until the console looks for boards again
+    store.process.send_signal(signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(len(paths)) as visitors:
+            waits = list(visitors.map(took, paths))
+    finally:
+        store.process.send_signal(signal.SIGCONT)
+    assert max(waits) < 18, waits
+    assert console.ask("/", headers=headers).status == 200
+
+
+def test_large_answers_are_not_kept(consoles, store: Server, board: Board):
+    """Each search looks into seven megabytes of payloads, and none is the same as another."""
+    for _ in range(120):
+        board.post('{"pad": "' + "p" * 60_000 + '"}')
+    console = consoles(store)
+    headers = {"Cookie": console.ask("/").cookie}
+    sizes = []
+    for number in range(60):
+        path = f"/jobs?b={board.key}&payload=pad:{'p' * (number + 1)}"
+        assert console.ask(path, headers=headers).status == 200
+        sizes.append(resident(console))
+    assert sizes[-1] - sizes[9] < 64 << 20, sizes
+
+
+def resident(console: Console) -> int:
+    pages = (Path("/proc") / str(console.process.pid) / "statm").read_text().split()[1]
+    return int(pages) * 4096
 
 
 # Guessing passwords
