@@ -20,6 +20,8 @@ const PACE: Duration = Duration::from_secs(2);
 /// A look that takes long is repeated more rarely: looking takes a tenth of the time at most.
 const REST: u32 = 10;
 
+pub const SIGNED_OUT: &str = "You are signed out.";
+
 struct Stream {
     cx: RequestContext,
     living: LivePage,
@@ -36,10 +38,9 @@ struct Stream {
 pub fn stream(cx: RequestContext, living: LivePage) -> Response {
     let room = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
     let Some(room) = room(&cx.app.live).zip(room(&cx.session.live)) else {
-        let event = Event::default().event("over").data(
+        return over(
             "This page does not refresh itself: the most that --connections allows are open. Close some and reload it.",
         );
-        return Sse::new(stream::iter([Ok::<_, Infallible>(event)])).into_response();
     };
     let state = Stream {
         cx: RequestContext { is_live: true, ..cx },
@@ -64,13 +65,19 @@ pub fn stream(cx: RequestContext, living: LivePage) -> Response {
     response
 }
 
+/// Says why a page is not told.
+pub fn over(text: &str) -> Response {
+    let event = Event::default().event("over").data(text);
+    Sse::new(stream::iter([Ok::<_, Infallible>(event)])).into_response()
+}
+
 impl Stream {
     async fn look(&mut self) -> Vec<Event> {
         let began = Instant::now();
         // Who signs out, or is signed out, sees no more.
-        if self.cx.app.session_id(&self.cx.headers).and_then(|id| self.cx.app.sessions.get(id)).is_none() {
+        if !self.cx.app.sessions.is_used(&self.cx.session) {
             self.over = true;
-            return vec![Event::default().event("over").data("You are signed out.")];
+            return vec![Event::default().event("over").data(SIGNED_OUT)];
         }
         let view = self.living.view(&self.cx, &mut self.memory).await;
         // Waiting in vain is no work for a server, and another may have taken its place.

@@ -132,6 +132,15 @@ impl Sessions {
         Some(Arc::clone(session))
     }
 
+    /// Whether a session has not ended. Who has a page of it open uses it.
+    pub fn is_used(&self, session: &Arc<Session>) -> bool {
+        let mut known = lock(&self.known);
+        let own = known.values_mut().find(|(other, _)| Arc::ptr_eq(other, session));
+        let Some((_, used)) = own.filter(|(_, used)| used.elapsed() < IDLE) else { return false };
+        *used = Instant::now();
+        true
+    }
+
     /// What the sessions began with that have not ended by now, and a link of one that began so.
     pub fn credentials(&self) -> HashMap<Credentials, Link> {
         let mut known = lock(&self.known);

@@ -31,11 +31,13 @@ pub mod work;
 pub mod workers;
 
 use axum::extract::Path;
+use axum::http::{header, HeaderMap};
 use axum::response::Response;
 use maud::{html, Markup};
 
 use crate::app::RequestContext;
 use crate::failure::Failure;
+use crate::live;
 use crate::names::own;
 
 pub use layout::{failure_page, page};
@@ -161,9 +163,21 @@ pub async fn get(page: LivePage, cx: RequestContext) -> Response {
     page.answer(cx).await
 }
 
-pub async fn get_live(Path(name): Path<String>, cx: RequestContext) -> Response {
+pub async fn get_live(
+    Path(name): Path<String>,
+    cx: Result<RequestContext, Response>,
+    headers: HeaderMap,
+) -> Response {
+    let cx = match cx {
+        Ok(cx) => cx,
+        // An open page would follow the way to sign in, and take that page for a lost connection.
+        Err(_) if headers.get(header::ACCEPT).is_some_and(|kind| kind == "text/event-stream") => {
+            return live::over(live::SIGNED_OUT);
+        }
+        Err(elsewhere) => return elsewhere,
+    };
     match LivePage::named(&name) {
-        Some(living) => crate::live::stream(cx, living),
+        Some(living) => live::stream(cx, living),
         None => cx.fail(&Failure::NotFound("There is no such page.".into())),
     }
 }

@@ -34,8 +34,9 @@ class Console:
     def __init__(self, redis_url: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
         assert BINARY.exists(), f"{BINARY} is missing: cargo build -p jobboard-console"
         clean = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL",)}
+        port = [] if "--port" in arguments else ["--port", "0"]
         self.process = subprocess.Popen(
-            [str(BINARY), "--redis", redis_url, "--port", "0", *arguments],
+            [str(BINARY), "--redis", redis_url, *port, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,7 +7,8 @@ import resource
 from collections.abc import Iterator
 
 import pytest
-from harness import Server, wait_until
+from harness import Board, Server, wait_until
+from playwright.sync_api import Page, expect
 
 from .process import Answer, Console
 from .test_exposed import live
@@ -91,3 +92,30 @@ def test_those_without_a_password_are_out_when_one_is_asked_for(consoles):
         client.execute_command("CONFIG", "SET", "requirepass", "secret")
         wait_until(lambda: not is_in(console, visitor), 30)
         assert console.ask("/").status == 303
+
+
+def test_a_page_outlives_a_restart_of_the_console(page: Page, consoles, store: Server, board: Board):
+    """Where nobody needs a password it goes on; who has signed in is told to do so again."""
+    board.post()
+    console = consoles(store)
+    page.goto(console.at("/board", b=board.key))
+    expect(page.locator("#pulse")).to_have_text("live")
+    console.close()
+    expect(page.locator("#pulse")).to_have_text("not connected")
+    console = consoles(store, "--port", str(console.port))
+    expect(page.locator("#pulse")).to_have_text("live")
+    with user(store, "ann", *RULES):
+        page.goto(console.at("/sign-in", to=f"/board?b={board.key}"))
+        page.get_by_label("User").fill("ann")
+        page.get_by_label("Password").fill("secret")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.locator("#pulse")).to_have_text("live")
+        with store.connect() as client:
+            client.execute_command("ACL", "SETUSER", "default", "resetpass", ">hidden")
+            try:
+                console.close()
+                consoles(store, "--port", str(console.port))
+                expect(page.locator("#pulse")).to_have_text("ended")
+                expect(page.locator("#told")).to_have_text("You are signed out.")
+            finally:
+                client.execute_command("ACL", "SETUSER", "default", "nopass")
