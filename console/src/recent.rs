@@ -4,6 +4,7 @@
 //! A board is looked at while somebody has its page open. What one user has seen no other is shown.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::Hash;
 use std::sync::Mutex;
 
 use redis::Value;
@@ -165,13 +166,30 @@ pub type Seen = (String, Vec<u8>, Option<Vec<u8>>);
 #[derive(Default)]
 pub struct Trends {
     known: Mutex<HashMap<Seen, Trend>>,
+    /// Sums over the boards of a list: by its user, what it looks for, and its page.
+    sums: Mutex<HashMap<(String, String, usize), Trend>>,
+}
+
+/// Makes room for one more where there are too many.
+fn make_room<K: Clone + Eq + Hash>(known: &mut HashMap<K, Trend>, wanted: &K) {
+    if known.len() >= MOST && !known.contains_key(wanted) {
+        let oldest = known.iter().min_by_key(|(_, trend)| trend.last()).map(|(key, _)| key.clone());
+        oldest.map(|key| known.remove(&key));
+    }
 }
 
 impl Trends {
-    /// Notes how many jobs are done and fail a minute on all boards together.
-    pub fn note_sum(&self, user: &str, at: i64, done: Option<f64>, failed: Option<f64>) -> Vec<Point> {
-        let mut known = lock(&self.known);
-        let trend = known.entry((user.to_owned(), Vec::new(), Some(Vec::new()))).or_default();
+    /// Notes how many jobs are done and fail a minute on all boards of a list together.
+    pub fn note_sum(
+        &self,
+        listed: (String, String, usize),
+        at: i64,
+        done: Option<f64>,
+        failed: Option<f64>,
+    ) -> Vec<Point> {
+        let mut sums = lock(&self.sums);
+        make_room(&mut sums, &listed);
+        let trend = sums.entry(listed).or_default();
         let last = trend.points.back().map(|point| point.at);
         if last.is_none_or(|last| at - last >= STEP) {
             let after_gap = last.is_some_and(|last| at - last > GAP);
@@ -206,10 +224,7 @@ impl Trends {
             run: Bins::read(&stats.record("run")),
         };
         let mut known = lock(&self.known);
-        if known.len() >= MOST && !known.contains_key(&seen) {
-            let oldest = known.iter().min_by_key(|(_, trend)| trend.last()).map(|(seen, _)| seen.clone());
-            oldest.map(|seen| known.remove(&seen));
-        }
+        make_room(&mut known, &seen);
         let trend = known.entry(seen).or_default();
         trend.add(sample);
         trend.points.iter().cloned().collect()

@@ -88,7 +88,7 @@ pub async fn view(cx: &RequestContext, kept: &mut super::Memory) -> Result<View,
     let (mut lines, mut list) = (html! {}, html! {});
     if !told.is_empty() {
         let memory = server_memory::look(cx).await?;
-        lines = activity(cx, &told, at, &memory);
+        lines = activity(cx, &told, (&wanted, page), at, &memory);
         let server = memory.iter().flat_map(attention::of_server).collect();
         let boards = told.iter_mut().map(|row| (row.board, std::mem::take(&mut row.needs)));
         let needs: Vec<(&[u8], Vec<Need>)> = [(&b""[..], server)].into_iter().chain(boards).collect();
@@ -153,12 +153,19 @@ async fn row<'a>(cx: &RequestContext, board: &'a [u8], at: i64) -> Result<Option
 }
 
 /// All boards of the page together.
-fn activity(cx: &RequestContext, rows: &[Row], at: i64, memory: &[Memory]) -> Markup {
+fn activity(
+    cx: &RequestContext,
+    rows: &[Row],
+    (wanted, page): (&str, usize),
+    at: i64,
+    memory: &[Memory],
+) -> Markup {
     let sum = |of: fn(&Point) -> Option<f64>| {
         rows.iter().filter_map(|row| row.pace(of)).reduce(|sum, pace| sum + pace)
     };
     let (done, failed) = (sum(|point| point.done), sum(|point| point.failed));
-    let seen = cx.app.trends.note_sum(&cx.session.user, at, done, failed);
+    let listed = (cx.session.user.clone(), wanted.to_owned(), page);
+    let seen = cx.app.trends.note_sum(listed, at, done, failed);
     let boards: Vec<&[u8]> = rows.iter().map(|row| row.board).collect();
     let points = super::recent::behind(super::recent::past_of_all(cx, &boards, at), seen);
     let count = |state: &str| rows.iter().map(|row| row.info.int(state)).sum::<i64>();

@@ -44,6 +44,22 @@ def test_what_is_done_and_fails_a_minute(page: Page, reading: Console, board: Bo
     expect(line.locator("path.line")).to_have_count(2)
 
 
+def test_a_list_of_some_boards_draws_these_alone(reading: Console, store: Server, board: Board):
+    idle = store.board(f"idle-{board.key}")
+    idle.post()
+    headers = {"Cookie": reading.ask("/").cookie}
+    for _ in range(3):
+        board.post_many(50)
+        for job in board.claim("w1", count=50):
+            board.consume("w1", job["id"], token=job["token"])
+        assert reading.ask(f"/?q={board.key}", headers=headers).status == 200
+        time.sleep(4.1)  # no two samples are nearer
+    answer = reading.ask(f"/?q={idle.key}", headers=headers)
+    idle.client.delete(idle.key)
+    done = re.findall(r'data-values="([^"]*)"', answer.body)[0]
+    assert set(done.split(",")) <= {"", "0"}, done
+
+
 def test_nothing_needs_a_person(page: Page, reading: Console, board: Board):
     board.post()
     page.goto(reading.at("/", q=board.key))
