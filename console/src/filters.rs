@@ -4,6 +4,7 @@ use redis::Cmd;
 
 use crate::format::{now, STATES};
 use crate::grammar::duration;
+use crate::names::shown;
 use crate::payload;
 use crate::query::Query;
 
@@ -59,6 +60,15 @@ impl Filters {
         }
         let since = query.text("since").filter(|text| duration(text).is_some()).map(str::to_owned);
         Self { filters, since }
+    }
+
+    /// What an address says of states and times that is none, and so would be left out.
+    pub fn odd(query: &Query) -> Option<String> {
+        let is_odd =
+            |value: &&[u8]| !value.is_empty() && !STATES.iter().any(|state| state.as_bytes() == *value);
+        let state = query.all("state").find(is_odd).map(|value| format!("{} is no state.", shown(value)));
+        let since = query.bytes("since").filter(|_| query.text("since").and_then(duration).is_none());
+        state.or_else(|| since.map(|value| format!("{} is no time: write 90s, 15m, 2h or 7d.", shown(value))))
     }
 
     /// Unix ms: older jobs are not meant.

@@ -188,6 +188,9 @@ impl Plan {
             return Ok(Self::Alike { verb, alike: Alike { kind: kind.to_vec(), pattern } });
         }
         if query.is_set("where") {
+            if let Some(odd) = Filters::odd(query) {
+                return Err(Failure::BadRequest(odd));
+            }
             let mut filters = Filters::read(query);
             if filters.is_empty() {
                 return Err(bad("No filter is named: that would be all jobs of the board."));

@@ -152,11 +152,13 @@ fn form(cx: &RequestContext, board: &[u8], filters: &Filters) -> Markup {
             div.fields {
                 label { "id " input name="id"; }
                 @for (field, _) in NAMED {
-                    @let value = cx.query.bytes(field).unwrap_or_default();
-                    @if crate::names::is_plain(value) {
-                        label { (field) " " input name=(field) value=(shown(value)); }
-                    } @else {
-                        (hidden(field, value)) span { (field) " " (name(value)) }
+                    @if filters.values(field).next().is_none() { label { (field) " " input name=(field); } }
+                    @for value in filters.values(field) {
+                        @if crate::names::is_plain(value) {
+                            label { (field) " " input name=(field) value=(shown(value)); }
+                        } @else {
+                            (hidden(field, value)) span { (field) " " (name(value)) }
+                        }
                     }
                 }
                 @if let Some(since) = cx.query.text("since") { (hidden("since", since.as_bytes())) }

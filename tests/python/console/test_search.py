@@ -165,6 +165,27 @@ def test_what_failed_since_with_this_text_is_sent_back(page: Page, writing: Cons
     assert mixed.state("j005") == "ready"
 
 
+def test_the_form_keeps_every_filter(page: Page, reading: Console, board: Board):
+    for id, tag in [("a", "red"), ("b", "dark"), ("c", "blue")]:
+        board.post(id=id, tags=[tag])
+    page.goto(reading.at("/jobs", b=board.key, tag=["red", "dark"]))
+    page.get_by_text("All filters").click()
+    page.get_by_label("newest first").check()
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page).to_have_url(re.compile("rev=1"))
+    assert shown(page) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("field", "text"), [("since=2hours", "2hours is no time"), ("state=faild", "faild is no")]
+)
+def test_no_filter_of_an_action_is_left_out(writing: Console, board: Board, field: str, text: str):
+    """An address by hand: without the filter the action would be about more jobs."""
+    board.post(id="a", tags=["red"])
+    answer = writing.ask(f"/confirm?b={board.key}&verb=delete&where=1&tag=red&{field}")
+    assert answer.status == 400 and text in answer.body
+
+
 def test_filters_are_chips_of_the_address(page: Page, reading: Console, mixed: Board):
     page.goto(reading.at("/find", b=mixed.key, q="name:sms user:u1"))
     chips = page.locator(".chip.on")
