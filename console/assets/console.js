@@ -309,7 +309,11 @@ document.addEventListener("click", async (event) => {
     let text = button.dataset.text;
     if (button.dataset.from) {
       const answer = await fetch(button.dataset.from);
-      if (!answer.ok) throw new Error(answer.statusText);
+      // Who is signed out is led to the page to sign in.
+      if (!answer.ok || answer.redirected) {
+        tell("The console did not give it out: load this page again.");
+        return;
+      }
       text = await answer.text();
     }
     await copy(text ?? document.querySelector(button.dataset.copy).textContent);
@@ -367,6 +371,16 @@ document.addEventListener("change", (event) => {
   for (const box of all.form.elements) if (names.includes(box.name)) box.checked = all.checked;
 });
 
+// A form is sent once: an impatient second click would post a second job. After a while one may try again.
+let sent = new WeakMap();
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (Date.now() - (sent.get(form) ?? 0) < 30_000) event.preventDefault();
+  else sent.set(form, Date.now());
+});
+
 // Of settings, only those that were changed are sent.
 document.addEventListener("submit", (event) => {
   for (const field of event.target.elements) {
@@ -377,6 +391,7 @@ document.addEventListener("submit", (event) => {
 // Back from the next page, the fields are usable again.
 addEventListener("pageshow", () => {
   document.querySelectorAll("[data-was]").forEach((field) => (field.disabled = false));
+  sent = new WeakMap();
 });
 
 showTimes(document);

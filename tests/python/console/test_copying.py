@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import Board
+from harness import Board, wait_until
 from playwright.sync_api import Browser, Page, expect
 
 from .process import Console
@@ -51,6 +51,19 @@ def test_without_the_clipboard_of_the_browser(page: Page, reading: Console, brok
     page.evaluate("addEventListener('copy', () => (window.heard = document.activeElement.value))")
     page.get_by_role("button", name="Copy the id").click()
     page.wait_for_function("window.heard === 'order-7'")
+
+
+def test_the_page_to_sign_in_is_not_copied(page: Page, consoles, fresh_server):
+    server = fresh_server(kind="redis70")
+    server.board("jobs").post("payload", id="a")
+    console = consoles(server, "--recheck", "1")
+    page.goto(console.at("/job", b="jobs", id="a"))
+    server.client().config_set("requirepass", "secret")
+    wait_until(lambda: console.ask("/").status == 303, 30)
+    page.get_by_role("button", name="Copy the payload", exact=True).click()
+    expect(page.locator("[aria-live=polite]")).to_have_text(
+        "The console did not give it out: load this page again."
+    )
 
 
 def test_without_scripts_there_is_no_button(browser: Browser, reading: Console, broken: Board):

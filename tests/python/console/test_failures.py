@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 import pytest
 from harness import Board
@@ -261,6 +262,26 @@ def test_bytes_are_edited_by_their_numbers(page: Page, writing: Console, store, 
     page.get_by_role("button", name="Change the payload").click()
     expect(page.get_by_role("status")).to_have_text("Edited.")
     assert raw.get(b"j")["payload"] == b"\x00\xfe\r\n"
+
+
+def test_an_impatient_click_posts_one_job(page: Page, writing: Console, store, board: Board):
+    board.post()
+    page.goto(writing.at("/post", b=board.key))
+    page.get_by_role("textbox", name="name", exact=True).fill("once")
+    page.get_by_role("button", name="Preview").click()
+    button = page.get_by_role("button", name="Post", exact=True)
+    expect(button).to_be_visible()
+    box = button.bounding_box()
+    assert box
+    store.process.send_signal(signal.SIGSTOP)
+    try:
+        for _ in range(3):
+            page.mouse.click(box["x"] + 5, box["y"] + 5)
+            page.wait_for_timeout(300)
+    finally:
+        store.process.send_signal(signal.SIGCONT)
+    expect(page.get_by_role("status")).to_have_text("Posted.")
+    assert board.count(name="once") == 1
 
 
 def test_a_job_like_an_earlier_one_and_a_new_one(page: Page, writing: Console, board: Board):
