@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{html, Markup};
 
-use super::layout::{hidden, secret};
+use super::layout::{another_command, has_shown, hidden, secret, shown_command, SHOWN};
 use super::{answer, Part, View};
 use crate::actions::Words;
 use crate::app::RequestContext;
@@ -36,6 +36,9 @@ const ENDED: [&str; 4] = ["complete", "failed", "cancelled", "trashed"];
 
 const COPIED: [&str; 10] =
     ["state", "name", "queue", "group", "user", "priority", "cost", "tags", "meta", "payload"];
+
+/// Fields of the question whether a command is right.
+pub const OF_QUESTION: [&str; 3] = ["csrf", "sure", SHOWN];
 
 /// What the form is for.
 enum Purpose {
@@ -164,7 +167,7 @@ async fn done(cx: &RequestContext, form: &Query) -> Result<Step, Failure> {
     let board = cx.board()?;
     let purpose = purpose(cx, &board).await?;
     let words = command(&board, &purpose, form)?;
-    if !form.is_set("sure") {
+    if !form.is_set("sure") || !has_shown(form, &words) {
         return Ok(Step::Ask(question(cx, board, &purpose, &words, form)));
     }
     let reply = super::confirm::send(cx, &board, &words).await?;
@@ -267,6 +270,7 @@ fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Word
         Purpose::New => None,
     };
     let body = html! {
+        (another_command(form))
         (told)
         @if let Some(fault) = fault {
             p.refused { "The payload was JSON, and is no longer: " (fault) ". A worker that reads JSON fails with it." }
@@ -274,7 +278,8 @@ fn question(cx: &RequestContext, board: Vec<u8>, purpose: &Purpose, words: &Word
         (super::layout::command(words, 4000))
         form method="post" action=(own(&cx.here)) {
             (secret(&cx.session))
-            @for (field, value) in form.iter() { @if field != "csrf" { (hidden(field, value)) } }
+            (shown_command(words))
+            @for (field, value) in form.iter() { @if !OF_QUESTION.contains(&field) { (hidden(field, value)) } }
             button.primary name="sure" value="1" { (verb) }
             " " a.button href=(back) { "Do nothing" }
         }

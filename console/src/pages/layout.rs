@@ -1,5 +1,6 @@
 //! The frame of all pages.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use axum::http::{header, HeaderMap, StatusCode};
@@ -14,7 +15,7 @@ use crate::app::{App, RequestContext};
 use crate::failure::Failure;
 use crate::format::{board_address, name};
 use crate::names::{own, short, shown};
-use crate::query::hidden_field;
+use crate::query::{hidden_field, Query};
 
 /// The hidden field that carries a name unharmed.
 pub fn hidden(field: &str, value: &[u8]) -> Markup {
@@ -44,6 +45,34 @@ pub fn command(words: &Words, most: usize) -> Markup {
     html! {
         p { "The command: " (copy("the command", "#command", (shown != text).then_some(&text))) }
         pre.data #command tabindex="0" { (shown) }
+    }
+}
+
+/// The hidden field that says which command a form has shown.
+pub fn shown_command(words: &Words) -> Markup {
+    html! { input type="hidden" name=(SHOWN) value=(mark(words)); }
+}
+
+/// Whether the form has shown this command: what it is about may have changed since. A program that fills in
+/// a form says nothing of it.
+pub fn has_shown(form: &Query, words: &Words) -> bool {
+    form.text(SHOWN).is_none_or(|shown| shown == mark(words))
+}
+
+pub const SHOWN: &str = "shown";
+
+fn mark(words: &Words) -> String {
+    let mut hasher = DefaultHasher::new();
+    words.text().hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// What is said where another command was shown before.
+pub fn another_command(form: &Query) -> Markup {
+    html! {
+        @if form.is_set("sure") {
+            p.refused role="alert" { "Something has changed since this was shown, and nothing was done. It would now be another command:" }
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use axum::body::Bytes;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{html, Markup};
 
-use super::compose::{payload, payload_field};
-use super::layout::{hidden, secret};
+use super::compose::{payload, payload_field, OF_QUESTION};
+use super::layout::{another_command, has_shown, hidden, secret, shown_command};
 use super::{answer, Part, View};
 use crate::actions::Words;
 use crate::app::RequestContext;
@@ -242,19 +242,21 @@ async fn done(cx: &RequestContext, form: &Query) -> Result<Result<String, View>,
     }
     let row = read(cx, &board, &id).await?;
     let words = command(&board, &id, row.as_ref(), form)?;
-    if form.is_set("sure") {
+    if form.is_set("sure") && has_shown(form, &words) {
         super::confirm::send(cx, &board, &words).await?;
         cx.session
             .say(if row.is_some() { "The schedule is changed." } else { "The schedule is made." }.into());
         return Ok(Ok(schedule_address(&board, &id)));
     }
     let body = html! {
+        (another_command(form))
         p { @if row.is_some() { "This changes the schedule " (name(&id)) "." } @else { "This makes the schedule " (name(&id)) "." } }
         (foreseen(form))
         (super::layout::command(&words, 4000))
         form method="post" action=(own(&cx.here)) {
             (secret(&cx.session))
-            @for (field, value) in form.iter() { @if field != "csrf" { (hidden(field, value)) } }
+            (shown_command(&words))
+            @for (field, value) in form.iter() { @if !OF_QUESTION.contains(&field) { (hidden(field, value)) } }
             button.primary name="sure" value="1" { "Save the schedule" }
             " " a.button href=(board_address("/schedules", &board)) { "Do nothing" }
         }

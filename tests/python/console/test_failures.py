@@ -264,6 +264,25 @@ def test_bytes_are_edited_by_their_numbers(page: Page, writing: Console, store, 
     assert raw.get(b"j")["payload"] == b"\x00\xfe\r\n"
 
 
+def test_what_was_not_shown_is_not_done(page: Page, writing: Console, board: Board):
+    """A job that ends while its change is looked at does not run again: the question is asked anew."""
+    board.set(retain_complete=3_600_000)
+    board.post("old", id="j")
+    page.goto(writing.at("/post", b=board.key, **{"from": "j", "edit": "1"}))
+    page.get_by_label("Payload").fill("new")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#command")).to_have_text(f"JOB.UPDATE {board.key} 1 j SET PAYLOAD new")
+    token = board.claim_one("w1", id="j")["token"]
+    board.consume("w1", "j", token=token)
+    page.get_by_role("button", name="Change the payload").click()
+    expect(page.get_by_role("alert")).to_contain_text("Something has changed since this was shown")
+    expect(page.locator("#command")).to_have_text(f"JOB.POST {board.key} new ID j XX")
+    assert board.get("j")["state"] == "complete"
+    page.get_by_role("button", name="Run again with this payload").click()
+    expect(page.get_by_role("status")).to_have_text("Edited and requeued.")
+    assert board.get("j")["payload"] == "new"
+
+
 def test_an_impatient_click_posts_one_job(page: Page, writing: Console, store, board: Board):
     board.post()
     page.goto(writing.at("/post", b=board.key))

@@ -204,6 +204,21 @@ def test_a_schedule_is_made_and_edited(page: Page, writing: Console, board: Boar
     expect(row(page, "nightly").locator("td[data-label='last run']")).to_contain_text("failed")
 
 
+def test_a_schedule_that_others_change_is_shown_again(page: Page, writing: Console, board: Board):
+    command = ["JOB.SCHEDULE", "SET", board.key, "s", "{}"]
+    board.client.execute_command(*command, "EVERY", "1h", "QUEUE", "a")
+    page.goto(writing.at("/schedule/edit", b=board.key, schedule="s"))
+    page.get_by_label("priority").fill("7")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#command")).to_have_text(f"JOB.SCHEDULE SET {board.key} s {{}} PRIORITY 7")
+    board.client.execute_command(*command, "QUEUE", "b")
+    page.get_by_role("button", name="Save the schedule").click()
+    expect(page.get_by_role("alert")).to_contain_text("Something has changed since this was shown")
+    expect(page.locator("#command")).to_contain_text("QUEUE a")
+    page.get_by_role("button", name="Save the schedule").click()
+    expect(page.get_by_role("status")).to_have_text("The schedule is changed.")
+
+
 def test_an_interval_shows_its_coming_runs(page: Page, reading: Console, board: Board):
     board.client.execute_command("JOB.SCHEDULE", "SET", board.key, "tick", "x", "EVERY", "1h")
     page.goto(reading.at("/schedule", b=board.key, schedule="tick"))
