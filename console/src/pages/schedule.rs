@@ -273,10 +273,27 @@ async fn done(cx: &RequestContext, form: &Query) -> Result<Result<String, View>,
 /// `JOB.SCHEDULE SET` with what differs from the schedule as it is.
 fn command(board: &[u8], id: &[u8], row: Option<&Record>, form: &Query) -> Result<Words, Failure> {
     let mut words = Words::of(&[b"JOB.SCHEDULE", b"SET", board, id, &payload(form)?]);
-    for (field, word, _) in FIELDS {
-        let value = form.bytes(field).unwrap_or_default().trim_ascii();
+    let given = |field: &str| form.any(field).map(<[u8]>::trim_ascii);
+    let is_given = |field| given(field).is_some_and(|value| !value.is_empty());
+    for (field, word, placeholder) in FIELDS {
+        let value = given(field).unwrap_or_default();
         let old = row.map(|row| row.bytes(field)).unwrap_or_default();
-        let same = value == old || value.strip_suffix(b"ms").is_some_and(|ms| ms == old);
+        let is_replaced = match field {
+            "every" => is_given("cron"),
+            "cron" | "tz" => is_given("every") && !is_given("cron"),
+            _ => false,
+        };
+        let is_nothing =
+            ["every", "jitter", "timeout"].contains(&field) && [&b"-1"[..], b"0"].contains(&&old[..]);
+        let is_default = placeholder.split([',', ';']).next().is_some_and(|word| word.as_bytes() == old);
+        let is_emptied = given(field).is_some_and(<[u8]>::is_empty) && !old.is_empty();
+        if is_emptied && !is_nothing && !is_default && !is_replaced {
+            let text = format!("Without a value {field} would stay {}: write what it is to be.", shown(&old));
+            return Err(Failure::BadRequest(text));
+        }
+        // The form has names as they are shown.
+        let same =
+            value == shown(&old).trim().as_bytes() || value.strip_suffix(b"ms").is_some_and(|ms| ms == old);
         if !value.is_empty() && !same {
             words = words.with(&[word.as_bytes(), value]);
         }
@@ -300,6 +317,21 @@ mod tests {
         assert_eq!(
             command(b"b", b"s", Some(&row), &form).unwrap().text(),
             "JOB.SCHEDULE SET b s x QUEUE other NAME n"
+        );
+        // Emptied, it would stay as it is, but for what is replaced and what is nothing else.
+        let zoned = Record::read(redis::Value::Map(vec![
+            (bulk("cron"), bulk("0 2 * * *")),
+            (bulk("tz"), bulk("Europe/Berlin")),
+            (bulk("queue"), bulk("default")),
+            (bulk("name"), bulk("a\n")),
+            (bulk("jitter"), redis::Value::Int(0)),
+        ]))
+        .unwrap();
+        let set = |form: &str| command(b"b", b"s", Some(&zoned), &Query::read(form.as_bytes()));
+        assert!(set("payload=x&cron=0+2+*+*+*&tz=").is_err());
+        assert_eq!(
+            set("payload=x&every=1h&cron=&tz=&queue=&name=a%5Cx0a&jitter=").unwrap().text(),
+            "JOB.SCHEDULE SET b s x EVERY 1h"
         );
         let text = command(b"b", b"s", None, &Query::read(b"payload=&every=15m")).unwrap().text();
         assert_eq!(text, "JOB.SCHEDULE SET b s \"\" EVERY 15m");

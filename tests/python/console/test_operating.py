@@ -204,6 +204,32 @@ def test_a_schedule_is_made_and_edited(page: Page, writing: Console, board: Boar
     expect(row(page, "nightly").locator("td[data-label='last run']")).to_contain_text("failed")
 
 
+def test_an_emptied_field_of_a_schedule_is_refused(page: Page, writing: Console, board: Board):
+    """It would stay as it is: the times that were shown would not be those of the schedule."""
+    board.client.execute_command(
+        "JOB.SCHEDULE",
+        "SET",
+        board.key,
+        "s",
+        "{}",
+        "CRON",
+        "30 2 * * *",
+        "TZ",
+        "Europe/Berlin",
+        "QUEUE",
+        "a\nb",
+    )
+    page.goto(writing.at("/schedule/edit", b=board.key, schedule="s"))
+    page.get_by_label("tz").fill("")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("alert")).to_contain_text("Without a value tz would stay Europe/Berlin")
+    page.go_back()
+    page.get_by_label("tz").fill("UTC")
+    page.get_by_role("button", name="Preview").click()
+    # The queue, whose name a form cannot hold, stays.
+    expect(page.locator("#command")).to_have_text(f"JOB.SCHEDULE SET {board.key} s {{}} TZ UTC")
+
+
 def test_a_schedule_that_others_change_is_shown_again(page: Page, writing: Console, board: Board):
     command = ["JOB.SCHEDULE", "SET", board.key, "s", "{}"]
     board.client.execute_command(*command, "EVERY", "1h", "QUEUE", "a")
