@@ -10,10 +10,10 @@ use super::{answer, Part, View};
 use crate::actions::Words;
 use crate::app::RequestContext;
 use crate::connection::board_command;
-use crate::connection::reply::{bytes, text, Record};
+use crate::connection::reply::{bytes, Record};
 use crate::failure::Failure;
 use crate::format::{board_address, job_link, name, size, word};
-use crate::names::{address, hex, own, unhex};
+use crate::names::{address, hex, own, shown, unhex};
 use crate::query::Query;
 
 /// Longer payloads are not edited here.
@@ -36,6 +36,12 @@ const ENDED: [&str; 4] = ["complete", "failed", "cancelled", "trashed"];
 
 const COPIED: [&str; 10] =
     ["state", "name", "queue", "group", "user", "priority", "cost", "tags", "meta", "payload"];
+
+/// Before the names of fields with what cannot be typed.
+const KEPT: &str = "kept.";
+const KEPT_TAG: &str = "kept.tag";
+const KEPT_FIELD: &str = "kept.meta-field";
+const KEPT_VALUE: &str = "kept.meta-value";
 
 /// Fields of the question whether a command is right.
 pub const OF_QUESTION: [&str; 3] = ["csrf", "sure", SHOWN];
@@ -132,19 +138,44 @@ pub fn payload_field(payload: &[u8]) -> Markup {
     }
 }
 
+/// Whether a field of the form, or a line in one, gives these bytes back.
+fn can_be_typed(value: &[u8]) -> bool {
+    shown(value).as_bytes() == value && value.trim_ascii() == value
+}
+
+/// A field of meta as a line of the form.
+fn is_line(field: &[u8], value: &[u8]) -> bool {
+    can_be_typed(field) && !field.contains(&b' ') && can_be_typed(value)
+}
+
+/// What the form starts with; what cannot be typed is kept as it is.
 fn options(record: Option<&Record>) -> Markup {
     let value =
-        |field: &str| record.filter(|_| field != "id").map(|record| record.text(field)).unwrap_or_default();
+        |field: &str| record.filter(|_| field != "id").map(|record| record.bytes(field)).unwrap_or_default();
     let tags = record.map(|record| record.list("tags")).unwrap_or_default();
-    let meta = record.map(|record| record.record("meta")).unwrap_or_default();
+    let (tags, odd_tags): (Vec<_>, Vec<_>) = tags.iter().map(bytes).partition(|tag| can_be_typed(tag));
+    let meta = match record.and_then(|record| record.get("meta")) {
+        Some(redis::Value::Map(pairs)) => pairs.as_slice(),
+        _ => &[],
+    };
+    let meta = meta.iter().map(|(field, value)| (bytes(field), bytes(value)));
+    let (meta, odd_meta): (Vec<_>, Vec<_>) = meta.partition(|(field, value)| is_line(field, value));
     html! {
         div.fields {
-            @for (field, _, placeholder) in TEXTS { label { (field) " " input name=(field) value=(value(field)) placeholder=(placeholder); } }
-            @for (field, _, placeholder) in NUMBERS { label { (field) " " input name=(field) value=(value(field)) placeholder=(placeholder) inputmode="numeric"; } }
+            @for (field, _, placeholder) in TEXTS {
+                @let value = value(field);
+                @if can_be_typed(&value) { label { (field) " " input name=(field) value=(shown(&value)) placeholder=(placeholder); } }
+                @else { span { (field) " " (name(&value)) (hidden(&format!("{KEPT}{field}"), &value)) } }
+            }
+            @for (field, _, placeholder) in NUMBERS { label { (field) " " input name=(field) value=(shown(&value(field))) placeholder=(placeholder) inputmode="numeric"; } }
             label { "delay " input name="delay" placeholder="none; 5s, 10m, 2h"; }
         }
-        label { "tags, one a line" textarea name="tags" rows="2" { @for tag in &tags { "\n" (text(tag)) } } }
-        label { "meta, one field a line: field value" textarea name="meta" rows="2" { @for (field, value) in meta.fields() { "\n" (field) " " (text(value)) } } }
+        label { "tags, one a line" textarea name="tags" rows="2" { @for tag in &tags { "\n" (shown(tag)) } } }
+        @for tag in &odd_tags { p { "tag " (name(tag)) (hidden(KEPT_TAG, tag)) } }
+        label { "meta, one field a line: field value" textarea name="meta" rows="2" { @for (field, value) in &meta { "\n" (shown(field)) " " (shown(value)) } } }
+        @for (field, value) in &odd_meta {
+            p { "meta " (name(field)) " " (name(value)) (hidden(KEPT_FIELD, field)) (hidden(KEPT_VALUE, value)) }
+        }
     }
 }
 
@@ -217,7 +248,8 @@ fn command(board: &[u8], purpose: &Purpose, form: &Query) -> Result<Words, Failu
 fn new(board: &[u8], payload: &[u8], form: &Query) -> Result<Words, Failure> {
     let mut words = Words::of(&[b"JOB.POST", board, payload]);
     for (field, word, _) in TEXTS.iter().chain(&NUMBERS) {
-        if let Some(value) = form.bytes(field).map(<[u8]>::trim_ascii).filter(|value| !value.is_empty()) {
+        let typed = form.bytes(field).map(<[u8]>::trim_ascii).filter(|value| !value.is_empty());
+        if let Some(value) = form.bytes(&format!("{KEPT}{field}")).or(typed) {
             words = words.with(&[word.as_bytes(), value]);
         }
     }
@@ -228,16 +260,18 @@ fn new(board: &[u8], payload: &[u8], form: &Query) -> Result<Words, Failure> {
         let text = form.bytes(field).unwrap_or_default();
         text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).collect()
     };
-    let tags = lines("tags");
+    let tags: Vec<&[u8]> = lines("tags").into_iter().chain(form.all(KEPT_TAG)).collect();
     if !tags.is_empty() {
         words = words.with(&[b"TAGS", tags.len().to_string().as_bytes()]).with(&tags);
     }
-    let meta = lines("meta");
+    let end_of_field = |line: &[u8]| line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());
+    let typed = lines("meta").into_iter().map(|line| line.split_at(end_of_field(line)));
+    let typed = typed.map(|(field, value)| (field, value.trim_ascii()));
+    let meta: Vec<(&[u8], &[u8])> = typed.chain(form.all(KEPT_FIELD).zip(form.all(KEPT_VALUE))).collect();
     if !meta.is_empty() {
         words = words.with(&[b"META", meta.len().to_string().as_bytes()]);
-        for line in meta {
-            let at = line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());
-            words = words.with(&[&line[..at], line[at..].trim_ascii()]);
+        for (field, value) in meta {
+            words = words.with(&[field, value]);
         }
     }
     Ok(words)

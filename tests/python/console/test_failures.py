@@ -264,6 +264,22 @@ def test_bytes_are_edited_by_their_numbers(page: Page, writing: Console, store, 
     assert raw.get(b"j")["payload"] == b"\x00\xfe\r\n"
 
 
+def test_a_job_like_one_whose_names_cannot_be_typed(page: Page, writing: Console, store, board: Board):
+    raw = Board(store.raw_client(), board.key.encode())
+    raw.post(
+        b"x", id=b"a", name=b"n\xff", queue=b"two\nlines", group=b" g ", user=b"ann", tags=[b"red", b"a\nb"],
+        meta={b"why": b"it is", b"key with space": b"v", b"note": b"one\ntwo", b"\xff": b""},
+    )  # fmt: skip
+    page.goto(writing.at("/post", b=board.key, **{"from": "a"}))
+    page.get_by_role("textbox", name="id", exact=True).fill("b")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Post").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Job b")
+    fields = ["payload", "name", "queue", "group", "user", "tags", "meta"]
+    like, job = raw.get(b"b", fields=fields), raw.get(b"a", fields=fields)
+    assert (sorted(like.pop("tags")), like) == (sorted(job.pop("tags")), job)
+
+
 def test_what_was_not_shown_is_not_done(page: Page, writing: Console, board: Board):
     """A job that ends while its change is looked at does not run again: the question is asked anew."""
     board.set(retain_complete=3_600_000)
