@@ -52,11 +52,12 @@ pub async fn get(cx: RequestContext) -> Response {
 
 async fn suggestions(cx: &RequestContext) -> Result<Vec<String>, Failure> {
     let board = cx.board()?;
-    let text = cx.query.text("q").unwrap_or_default().to_lowercase();
-    let (before, last) = match text.rsplit_once(char::is_whitespace) {
-        Some((before, last)) => (&text[..before.len() + 1], last),
-        None => ("", text.as_str()),
-    };
+    // The last word may have any case; what was typed before it keeps its own. Some spaces are several bytes long.
+    let typed = cx.query.text("q").unwrap_or_default();
+    let space = typed.char_indices().rfind(|(_, one)| one.is_whitespace());
+    let (before, last) = typed.split_at(space.map_or(0, |(at, one)| at + one.len_utf8()));
+    let last = last.to_lowercase();
+    let last = last.as_str();
     let mut terms: Vec<String> = STATES.iter().map(|state| written("state", state)).collect();
     terms.extend(["since 1h".into(), "since 1d".into(), "tracked".into(), "lapsed".into()]);
     // Open pages share these answers: typing asks the server rarely.
@@ -84,9 +85,6 @@ async fn suggestions(cx: &RequestContext) -> Result<Vec<String>, Failure> {
             found.extend(texts.into_iter().map(|text| written("text", &text)).filter(fits));
         }
     }
-    // What was typed before, in its own case.
-    let typed = cx.query.text("q").unwrap_or_default();
-    let before = typed.get(..before.len()).unwrap_or_default();
     Ok(found.into_iter().take(MOST).map(|term| format!("{before}{term}")).collect())
 }
 

@@ -234,6 +234,7 @@ def test_what_exists_is_suggested(page: Page, reading: Console, mixed: Board):
     for typed, expected in [
         ("ioe", "kind:IOError"),
         ("failed ev", "failed tag:even"),
+        ("failed\u3000ev", "failed\u3000tag:even"),
         ("q1", "queue:q1"),
         ("w2", "worker:w2"),
     ]:
