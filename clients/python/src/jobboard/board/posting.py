@@ -434,8 +434,10 @@ class Posting(Family):
 
 def _with_meta(options: Mapping[str, Any], traced: Mapping[str, str]) -> Mapping[str, Any]:
     """The options with what joins the post to its run, where there is room for it."""
-    meta = {**traced, **(options.get("meta") or {})}
-    return {**options, "meta": meta} if traced and len(meta) <= META_MOST else options
+    own = options.get("meta") or {}
+    if not traced or not isinstance(own, Mapping) or len(meta := {**traced, **own}) > META_MOST:
+        return options
+    return {**options, "meta": meta}
 
 
 def _chunks(payloads: Iterable[Any]) -> Iterable[tuple[int, list[Any]]]:
