@@ -97,16 +97,14 @@ class Board(Verbs, Tasks, Watched, Sync):
         try:
             reply = self.client.execute_command(*encoded(request.words), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
         except Exception as error:
-            if request.done:
-                request.done(error, None)
+            request.tell(error, None)
             if isinstance(error, redis.ResponseError):
                 raise translated(error, request.words) from None
             if isinstance(error, (redis.ConnectionError, redis.InvalidResponse)):
                 explained_of(error, self.client)
             raise
         found = request.parse(reply)
-        if request.done:
-            request.done(None, found)
+        request.tell(None, found)
         return found
 
     def requests(self) -> list[Requests]:
@@ -147,16 +145,14 @@ class AsyncBoard(Verbs, AsyncTasks, AsyncWatched, Async):
         try:
             reply = await self.client.execute_command(*encoded(request.words), NEVER_DECODE=True)
         except BaseException as error:
-            if request.done:
-                request.done(error, None)
+            request.tell(error, None)
             if isinstance(error, redis.ResponseError):
                 raise translated(error, request.words) from None
             if isinstance(error, (redis.ConnectionError, redis.InvalidResponse)):
                 explained_of(error, self.client)
             raise
         found = request.parse(reply)
-        if request.done:
-            request.done(None, found)
+        request.tell(None, found)
         return found
 
     def blocking(self) -> Board:

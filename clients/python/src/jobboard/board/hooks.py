@@ -44,8 +44,9 @@ class Hooks(Hook):
             told += [done] if done else []
 
         def all_done(error: BaseException | None, posted: Any) -> None:
-            for done in reversed(told):
-                done(error, posted)
+            with ExitStack() as stack:  # each is told, also when another one raises
+                for done in told:
+                    stack.callback(done, error, posted)
 
         return meta, all_done if told else None
 

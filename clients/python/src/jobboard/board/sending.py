@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
@@ -24,6 +25,7 @@ from ..durations import to_ms
 
 T = TypeVar("T")
 P = ParamSpec("P")
+log = logging.getLogger("jobboard")
 
 
 class Request(Generic[T]):
@@ -41,6 +43,14 @@ class Request(Generic[T]):
         done: Callable[[BaseException | None, Any], None] | None = None,
     ) -> None:
         self.words, self.parse, self.done = words, parse, done
+
+    def tell(self, error: BaseException | None, value: Any) -> None:
+        """Calls `done`. What it raises goes into the log: the command has been done, or has its own error."""
+        if self.done is not None:
+            try:
+                self.done(error, value)
+            except Exception:
+                log.exception("a hook failed after %s", self.words[0])
 
 
 class Page(Generic[T]):

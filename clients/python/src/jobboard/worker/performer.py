@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -87,7 +87,7 @@ class Performer:
             CURRENT.set(context)
             context._confirm(patient=True)
             payload = self._payload(handler, context)
-            with self.hook.running(context):
+            with self._seen_by_hook(context):
                 value = handler.function(context, payload)
             return self._completed(value, handler, context)
         except BaseException as error:
@@ -102,11 +102,27 @@ class Performer:
             if context._is_late():
                 await asyncio.to_thread(context._confirm, True)
             payload = self._payload(handler, context)
-            with self.hook.running(context):
+            with self._seen_by_hook(context):
                 value = await handler.function(context, payload)
             return self._completed(value, handler, context)
         except BaseException as error:
             return self.failed(error, handler, context)
+
+    @contextlib.contextmanager
+    def _seen_by_hook(self, context: Context) -> Iterator[None]:
+        """The hook sees what a handler raises. What it swallows is raised all the same."""
+        raised: BaseException | None = None
+        try:
+            with self.hook.running(context):
+                try:
+                    yield
+                except BaseException as error:
+                    raised = error
+                    raise
+            if raised is not None:
+                raise raised
+        finally:
+            raised = None  # its traceback leads here
 
     def _payload(self, handler: Handler, context: Context) -> Any:
         context.check()
