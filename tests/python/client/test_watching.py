@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 
 import pytest
 import redis
 import redis.asyncio
+from harness import wait_until
 from jobboard import AsyncBoard, Board, JobUnknown, ShardedBoard, Worker
 from proxy import Proxy
 
@@ -142,6 +144,34 @@ def test_events_end_when_another_thread_closes_them(jobs, until) -> None:
     assert heard == ["end"]
 
 
+@pytest.mark.parametrize("db", ["0", None])
+def test_the_number_of_the_database_may_be_text_or_nothing(server, jobs, db) -> None:
+    jobs.settings_set({"events": "posted"})
+    with Board("board", redis.Redis(port=server.port, db=db)).events() as events:
+        jobs.post(1, id="a")
+        jobs.client.publish("job.events:board", json.dumps({"event": "posted", "id": "later", "db": 0}))
+        assert next(events).id == "a"
+
+
+def test_what_is_no_event_is_passed_over(jobs) -> None:
+    jobs.settings_set({"events": "posted"})
+    with jobs.events() as events:
+        for garbage in (
+            b"",
+            b"\xff",
+            b"{",
+            b"[]",
+            b"7",
+            b"{}",
+            b'{"event":"posted"}',
+            b'{"id64":1}',
+            b"[" * 99999,
+        ):
+            jobs.client.publish("job.events:board", garbage)
+        jobs.post(1, id="a")
+        assert next(events).id == "a"
+
+
 def test_a_board_of_the_same_name_in_another_database_is_another(server) -> None:
     here, there = (Board("board", redis.Redis(port=server.port, db=db)) for db in (0, 1))
     for board in (here, there):
@@ -200,6 +230,55 @@ def test_asyncio(server, jobs, work) -> None:
         await board.client.aclose()
 
     asyncio.run(main())
+
+
+def test_a_walk_of_asyncio_bears_cancels_and_ends_while_it_begins(server, jobs) -> None:
+    jobs.settings_set({"events": "posted"})
+    client = jobs.client
+    before = len(client.client_list(_type="pubsub"))
+
+    async def main() -> None:
+        board = AsyncBoard("board", redis.asyncio.Redis(port=server.port))
+        made, begun, may = board.client.pubsub, asyncio.Event(), asyncio.Event()
+
+        def slow():
+            pubsub = made()
+            subscribe = pubsub.subscribe
+
+            async def late(*channels):
+                begun.set()
+                await may.wait()
+                await subscribe(*channels)
+
+            pubsub.subscribe = late
+            return pubsub
+
+        board.client.pubsub = slow
+        for ends in (False, True):
+            begun.clear()
+            may.clear()
+            events = board.events()
+            first = asyncio.create_task(anext(events))
+            await begun.wait()
+            if ends:
+                await events.close()
+                may.set()
+                with pytest.raises(StopAsyncIteration):
+                    await first
+                continue
+            first.cancel()
+            await asyncio.wait({first})
+            may.set()
+            waiting = asyncio.create_task(anext(events))
+            while not waiting.done():
+                await board.post(1, id="x", replace=True, delay="1h")
+                await asyncio.sleep(0.01)
+            assert (await waiting).id == "x"
+            await events.close()
+        await board.client.aclose()
+
+    asyncio.run(main())
+    wait_until(lambda: len(client.client_list(_type="pubsub")) == before)
 
 
 def test_completed_jobs_are_kept_for_an_hour(jobs) -> None:

@@ -46,12 +46,17 @@ class Event:
         return f"Event({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
 
 
-def event_of(data: bytes) -> Event:
-    """Names that end in `64` are base64 of bytes that are not UTF-8; they become text as everywhere."""
-    found = json.loads(data)
-    for name in [name for name in found if name.endswith("64")]:
-        found[name[:-2]] = replies.text(base64.b64decode(found.pop(name)))
-    return Event(found)
+def event_of(data: bytes) -> Event | None:
+    """Names that end in `64` are base64 of bytes that are not UTF-8; they become text as everywhere. None for
+    what is no event: whoever may publish on the channel can say anything there.
+    """
+    try:
+        found = json.loads(data)
+        for name in [name for name in found if name.endswith("64")]:
+            found[name[:-2]] = replies.text(base64.b64decode(found.pop(name)))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    return Event(found) if isinstance(found, dict) and "event" in found else None
 
 
 KINDS = {
@@ -78,7 +83,7 @@ class Source:
         shards: list[Any] = board.requests() if hasattr(board, "requests") else [board]
         self.channels = [b"job.events:" + replies.data(replies.text(one.key)) for one in shards]
         pool = getattr(board.client, "connection_pool", None)
-        self.db = pool.connection_kwargs.get("db", 0) if pool else 0
+        self.db = int(pool.connection_kwargs.get("db") or 0) if pool else 0
 
     def check(self) -> Steps[None]:
         """Raises ValueError when the board does not publish all that is wanted."""
@@ -102,8 +107,9 @@ class Source:
             first = message["channel"] in (self.channels[0], replies.text(self.channels[0]))
             return Event({"event": MISSED}) if first else None
         event = event_of(message["data"])
-        mine = event.fields["db"] == self.db and (not self.kinds or event.event in self.kinds)
-        return event if mine else None
+        if event is None or event.fields.get("db") != self.db:
+            return None
+        return event if not self.kinds or event.event in self.kinds else None
 
 
 class Events:
@@ -180,24 +186,38 @@ class AsyncEvents:
 
     async def __anext__(self) -> Event:
         while not self._closed:
-            if self._pubsub is None:
+            if (pubsub := self._pubsub) is None:
                 await self._connect()
+                continue
             try:
-                found = self._source.wanted(await self._pubsub.get_message(timeout=PATIENCE))
-            except LOST:
+                message = await pubsub.get_message(timeout=PATIENCE)
+            except Exception as error:
+                if self._closed:
+                    break  # by another task
+                if not isinstance(error, LOST):
+                    raise
                 await asyncio.sleep(PATIENCE)
                 continue
+            found = self._source.wanted(message)
             if found is not None:
                 return found
         raise StopAsyncIteration
 
     async def _connect(self) -> None:
         await run_async(self._source.board, self._source.check())
-        self._pubsub = self._source.board.client.pubsub()
-        await self._pubsub.subscribe(*self._source.channels)
-        for _ in self._source.channels:
-            while await self._pubsub.get_message(timeout=PATIENCE) is None:
-                pass
+        pubsub = self._source.board.client.pubsub()
+        try:
+            await pubsub.subscribe(*self._source.channels)
+            for _ in self._source.channels:
+                while await pubsub.get_message(timeout=PATIENCE) is None:
+                    pass
+        except BaseException:  # also a cancel: the next call begins anew
+            await pubsub.aclose()
+            raise
+        if self._closed:  # meanwhile
+            await pubsub.aclose()
+        else:
+            self._pubsub = pubsub
 
 
 class Watched:
