@@ -223,6 +223,25 @@ def test_a_job_can_go_on_to_another_queue(run, jobs) -> None:
     assert run(handler, queues=[]).result == 2
 
 
+@pytest.mark.parametrize("name", [b"bytes", "\udcff"])
+def test_a_cancel_is_heard_whatever_the_board_is_called(server, work, until, name) -> None:
+    board = jobboard.Board(name, server.client(decode_responses=False))
+
+    @board.handler("long")
+    def long(context, payload):
+        while True:
+            context.check()
+            time.sleep(0.01)
+
+    channel = os.fsencode(f"job.worker:{os.fsdecode(name)}:w")
+    work(board, lease="1h", name="w")
+    board.post(1, id="a", name="long")
+    until(lambda: board.client.pubsub_numsub(channel)[0][1] == 1, what="it listens")
+    until(lambda: board.get("a").state == "claimed")
+    board.cancel("a")
+    until(lambda: board.get("a").state == "cancelled")
+
+
 def test_a_cancelled_job_can_be_completed_all_the_same(jobs, work, until) -> None:
     at = threading.Event()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import redis
 
+from ..replies import data, text
 from .backoff import Backoff
 from .connection import BROKEN, TROUBLE
 from .engine import Engine
@@ -23,7 +24,9 @@ class Listener(threading.Thread):
     def __init__(self, engine: Engine) -> None:
         super().__init__(name="jobboard-listener", daemon=True)
         self.engine = engine
-        self.boards = {f"job.worker:{shard.key}:{engine.name}": shard.key for shard in engine.shards}
+        channels = {f"job.worker:{text(shard.key)}:{text(engine.name)}": shard.key for shard in engine.shards}
+        self.boards = {data(channel): key for channel, key in channels.items()}
+        """By the channels on which the worker is told of their jobs."""
         self.closed = threading.Event()
         self.ready = threading.Event()
 
@@ -60,9 +63,8 @@ class Listener(threading.Thread):
             self.ready.set()
         if message["type"] != "message":
             return
-        channel, data = message["channel"], message["data"]
-        event = json.loads(data)
-        board = self.boards[channel.decode() if isinstance(channel, bytes) else channel]
+        event = json.loads(message["data"])
+        board = self.boards[data(message["channel"])]
         run = self.engine.find(board, event.get("token", 0))
         if run is None:
             return
