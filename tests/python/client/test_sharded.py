@@ -10,7 +10,7 @@ import jobboard
 import pytest
 import redis.asyncio
 from harness import wait_until
-from jobboard import AsyncShardedBoard, Node, ShardedBoard, Worker
+from jobboard import After, AsyncShardedBoard, JobFailed, Next, Node, ShardedBoard, Worker
 from jobboard.board.sharding import tag_of
 
 
@@ -22,7 +22,16 @@ def board(server) -> ShardedBoard:
 
 @pytest.mark.parametrize(
     ("id", "tag"),
-    [("a", "a"), ("{x}a", "x"), ("a{x}b{y}", "x"), ("{}a", "{}a"), ("{xa", "{xa"), ("@nightly@7", "nightly")],
+    [
+        ("a", "a"),
+        ("{x}a", "x"),
+        ("a{x}b{y}", "x"),
+        ("{}a", "{}a"),
+        ("{xa", "{xa"),
+        ("@nightly@7", "nightly"),
+        ("@ann", "@ann"),
+        ("@@a", "@@a"),
+    ],
 )
 def test_what_of_an_id_decides(id, tag) -> None:
     assert tag_of(id.encode()) == tag.encode()
@@ -86,7 +95,7 @@ def test_a_job_that_would_wait_for_jobs_of_several_shards_is_refused(board) -> N
     ids = board.post_many(range(20), ids=[f"j{n}" for n in range(20)])
     here = [id for id in ids if board.place(id) == board.place("j0")]
     apart = next(id for id in ids if id not in here)
-    told = f"the job '{apart}' is in another shard than"
+    told = "lives in another shard than"
     for options in (
         {"after": ["j0", apart]},
         {"after": [jobboard.After(["j0"]), jobboard.After([apart], "run")]},
@@ -99,6 +108,65 @@ def test_a_job_that_would_wait_for_jobs_of_several_shards_is_refused(board) -> N
             board.post_many(["x"], **options)
     assert board.count() == 20
     assert board.get(board.post("x", parent=here[0], after=here[1:])).state == "blocked"
+
+
+def test_what_would_wait_for_another_shard_is_refused(board, work) -> None:
+    one = board.post(1, id="one")
+    other = next(f"x{n}" for n in range(99) if board.place(f"x{n}") != board.place(one))
+    board.post(1, id=other, retain="1m")
+    for act in (
+        lambda: board.post(2, after=[one, other]),
+        lambda: board.post(2, after=[After([one]), After([other], "run")]),
+        lambda: board.post(2, after=[other], together=one),
+        lambda: board.post(2, after=[other], parent=one),
+        lambda: board.post_many([2], after=[other], together=one),
+        lambda: board.flow([Node("a", 1, after=[one]), Node("b", 1, after=["a", other], strict=False)]),
+        lambda: board.depend_add(one, other),
+        lambda: board.consume("w", one, next="later", after=[other]),
+    ):
+        with pytest.raises(ValueError, match="lives in another shard than"):
+            act()
+    assert board.count() == 2
+
+    @board.handler("goes-on")
+    def goes_on(context, payload):
+        return Next("later", name="later", after=payload)
+
+    work(board)
+    id = board.post([other], name="goes-on", together=one, retries=0)
+    with pytest.raises(JobFailed, match="lives in another shard than"):
+        board.result(id, timeout="30s")
+
+
+def test_a_unique_key_or_a_user_has_one_shard_however_it_begins(board) -> None:
+    for name in ("@ann", "@@ann", "@a@b", "a}b"):
+        board.post(1, unique=name)
+        board.post(1, user=name, maxlive=1)
+        for n in range(5):
+            with pytest.raises(jobboard.Exists):
+                board.post(n, unique=name)
+            with pytest.raises(jobboard.Limit):
+                board.post(n, user=name, maxlive=1)
+
+
+def test_a_flow_goes_to_what_it_belongs_to(board) -> None:
+    one = board.post(1, id="one")
+    for _ in range(2):
+        ids = board.flow([Node("a", 1, after=[one]), Node("b", 2, after=["a"])])
+        assert {board.place(id) for id in ids} == {board.place(one)}
+        assert board.get(ids[0]).after == [one]
+    board.flow([Node("a", 1, unique="site")])
+    for _ in range(5):
+        with pytest.raises(jobboard.Exists):
+            board.flow([Node("a", 1, unique="site")])
+    for n in range(5):
+        ids = board.flow([Node("a", 1, id=f"mine{n}"), Node("b", 2, after=["a"])])
+        assert board.get(ids[1]).after == [f"mine{n}"]
+
+
+def test_the_name_may_be_bytes(board) -> None:
+    board.post(1, id="a")
+    assert ShardedBoard(b"jobs", board.client, shards=5).get("a").payload == 1
 
 
 def test_schedules_live_where_their_children_do(board) -> None:

@@ -26,7 +26,7 @@ from .family import Family, Slice, fields_words
 from .filters import Filters, check_alternatives, filter_words
 from .posting import OPTIONS
 from .sending import Request, Steps, command, steps
-from .sharding import by_id, by_ids, by_ids_summed, each_slices
+from .sharding import by_id, by_id_near, by_ids, by_ids_summed, each_slices
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -226,7 +226,7 @@ class Operating(Family):
         words = ["SET", *self._changes(changes)]
         return (yield from self._slices("JOB.UPDATE", where, words, dryrun, count, progress))
 
-    @command(by_id)
+    @command(by_id_near("others"))
     def depend_add(
         self,
         id: Name,

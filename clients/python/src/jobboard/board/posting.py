@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from .. import replies
@@ -272,28 +272,40 @@ def post_words(options: Mapping[str, Any]) -> list[Any]:
 def _with_its_like(board: ShardedVerbs, call: Call) -> Steps[str | None]:
     """In the shard of its id, or of what it belongs to, also by an option of its task."""
     options = board._known(call["options"], [call["payload"]])
-    id = _placed(board, call["id"], _tag(board, call["together"], options))
+    id = _placed(board, call["id"], call["together"] or _belongs_to(options))
+    board.check_near(id, _named_by(options))
     return call.on(board.shard_of(id), id=id)
 
 
 def _all_with_their_like(board: ShardedVerbs, call: Call) -> Steps[Any]:
     """Each in the shard of its id; without ids all in one, so that a command posts many."""
     options = board._known(call["options"], call["payloads"])
-    ids, tag = call["ids"], _tag(board, call["together"], options)
+    ids, tag = call["ids"], call["together"] or _belongs_to(options)
     if ids is None:
         ids, tag = [None] * len(call["payloads"]), tag or secrets.token_hex(8)
-    call.bound.arguments["ids"] = [_placed(board, id, tag) for id in ids]
+    call.bound.arguments["ids"] = placed = [_placed(board, id, tag) for id in ids]
+    if named := _named_by(options):
+        for id in placed:
+            board.check_near(id, named)
     return by_ids("payloads")(board, call)
 
 
 def _in_one_shard(board: ShardedVerbs, call: Call) -> Steps[list[str]]:
     check_nodes(call["nodes"])
-    tag = call["together"] or secrets.token_hex(8)
+    ids = [id for node in call["nodes"] if (id := node.options.get("id")) is not None]
+    own = {replies.text(one) for one in (*ids, *(node.label for node in call["nodes"]))}
+    known = [board._known(node.options, [node.payload]) for node in call["nodes"]]
+    tags = [*(_belongs_to(options, own) for options in known), *(replies.text(tag_of(id)) for id in ids[:1])]
+    tag, mark = call["together"], ""
+    if not tag and (tag := next(filter(None, tags), None)):
+        mark = f"{secrets.token_hex(6)}-"  # more flows may belong there
+    tag = tag or secrets.token_hex(8)
     nodes = []
-    for node in call["nodes"]:
+    for node, options in zip(call["nodes"], known):
         id = node.options.get("id")
-        own = f"{{{tag}}}{replies.text(node.label)}" if id is None else _placed(board, id, tag)
-        nodes.append(Node(node.label, node.payload, **{**node.options, "id": own}))
+        id = f"{{{tag}}}{mark}{replies.text(node.label)}" if id is None else _placed(board, id, tag)
+        board.check_near(id, _named_by(options, own))
+        nodes.append(Node(node.label, node.payload, **{**node.options, "id": id}))
     return call.on(board.shard_of(f"{{{tag}}}"), nodes=nodes)
 
 
@@ -308,29 +320,18 @@ def _placed(board: ShardedVerbs, id: Name | None, tag: str | None) -> Name:
     return id
 
 
-def _tag(board: ShardedVerbs, together: str | None, options: Mapping[str, Any]) -> str | None:
-    """The tag of what a post has to be with, if there is any. Raises ValueError for jobs of several shards:
-    one that waited for them would find those of its own shard alone, and take the others for done.
-    """
-    named = [] if isinstance(options.get("after"), (str, bytes)) else _waits_for(options)
-    others = [id for id in (options.get("parent"), *named) if isinstance(id, (str, bytes))]
-    words = [*(f"{{{word}}}" for word in (together,) if word), *others]
-    apart = next((id for id in words[1:] if board.place(id) != board.place(words[0])), None)
-    if apart is not None:
-        first = f"together={together!r}" if together else f"the job {replies.text(words[0])!r}"
-        raise ValueError(
-            f"the job {replies.text(apart)!r} is in another shard than {first}: post the jobs that belong "
-            "together with the same `together`"
-        )
-    return together or _belongs_to(options)
-
-
-def _belongs_to(options: Mapping[str, Any]) -> str | None:
-    """The tag of what a post has to be with, if it names any."""
-    others = _waits_for(options)
+def _belongs_to(options: Mapping[str, Any], own: Collection[str] = ()) -> str | None:
+    """The tag of what a post has to be with, if it names any; `own` are the other jobs of its flow."""
     user = None if options.get("maxlive") is None else options.get("user")
-    ids = [options.get("parent"), *others[:1], options.get("unique"), user]
+    ids = [*_named_by(options, own), options.get("unique"), user]
     return next((replies.text(tag_of(id)) for id in ids if id is not None), None)
+
+
+def _named_by(options: Mapping[str, Any], own: Collection[str] = ()) -> list[Name]:
+    """The jobs that a post names, without those of its own flow. What is no name is refused later."""
+    after = options.get("after")
+    named = [options.get("parent"), *([] if isinstance(after, (str, bytes)) else _waits_for(options))]
+    return [id for id in named if isinstance(id, (str, bytes)) and replies.text(id) not in own]
 
 
 class Posting(Family):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import codecs
 from ..arguments import Name, check_whole
 from ..connecting import client_of
+from ..replies import text
 from .board import AsyncBoard, Board, Requests, Verbs, longest_block
 from .decorating import AsyncTasks, Tasks
 from .events import AsyncWatched, Watched
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 def shard_keys(name: str, shards: int) -> list[str]:
     """The keys of the shards."""
-    return [f"{name}:{{{number}}}" for number in range(shards)]
+    return [f"{text(name)}:{{{number}}}" for number in range(shards)]
 
 
 class ShardedVerbs(Verbs, Sharded):
@@ -59,6 +60,17 @@ class ShardedVerbs(Verbs, Sharded):
 
     def shard_of(self, id: Name) -> Requests:
         return self._shards[zlib.crc32(tag_of(id)) % len(self._shards)]
+
+    def check_near(self, id: Name, others: Iterable[Name]) -> None:
+        """Raises ValueError for others that live elsewhere: the shard of this job does not know them, so the
+        job would not wait for them.
+        """
+        for other in others:
+            if self.place(other) != self.place(id):
+                raise ValueError(
+                    f"{text(other)!r} lives in another shard than {text(id)!r}, which would not wait for "
+                    "it there, nor be its child: post both with the same `together`, or with ids of one tag"
+                )
 
     def split(self, ids: Sequence[Name]) -> list[tuple[Requests, list[int]]]:
         """The shards of ids, each with the numbers of its own."""

@@ -22,8 +22,8 @@ INSTANT, TURN = 0.001, 0.1
 def tag_of(name: Name) -> bytes:
     """What of an id decides its shard. The jobs of a schedule, `@id@n`, live where the schedule does."""
     id = name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")
-    if id.startswith(b"@"):
-        id = id[1 : id.rfind(b"@")]
+    if id.startswith(b"@") and (end := id.rfind(b"@")) > 1:  # else it is a unique key or a user, such as @ann
+        id = id[1:end]
     start = id.find(b"{")
     end = id.find(b"}", start + 2)
     return id[start + 1 : end] if 0 <= start < end else id
@@ -42,6 +42,19 @@ def first(board: ShardedVerbs, call: Call) -> Steps[Any]:
 def by_id(board: ShardedVerbs, call: Call) -> Generator[Any, Any, Any]:
     """In the shard of `id`."""
     return call.on(board.shard_of(call["id"]))
+
+
+def by_id_near(*names: str) -> Spread:
+    """In the shard of `id`, when those that the arguments of these names, or options, name live there too."""
+
+    def spread(board: ShardedVerbs, call: Call) -> Generator[Any, Any, Any]:
+        for name in names:
+            others = call["options"].get(name) if name not in call.bound.arguments else call[name]
+            if isinstance(others, Sequence) and not isinstance(others, (str, bytes)):
+                board.check_near(call["id"], [one for one in others if isinstance(one, (str, bytes))])
+        return call.on(board.shard_of(call["id"]))
+
+    return spread
 
 
 def by_ids(*along: str) -> Spread:

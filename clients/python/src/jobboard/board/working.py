@@ -28,7 +28,7 @@ from .keeping import Chunk, Costs, Keeping, Pause, chunk_words, spent_words, tok
 from .merging import joined
 from .posting import ON_FAILURE, OPTIONS, Await, children_words
 from .sending import Request, command
-from .sharding import by_id, by_ids, each
+from .sharding import by_id, by_id_near, by_ids, each
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -103,7 +103,7 @@ FAIL: dict[str, tuple[str, Encoder]] = {
 
 
 class Working(Keeping):
-    @command(by_id)
+    @command(by_id_near("after"))
     def consume(
         self, worker: Name, id: Name, token: int | None = None, **options: Unpack[ConsumeOptions]
     ) -> Request[str]:

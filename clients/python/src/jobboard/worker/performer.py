@@ -12,6 +12,7 @@ from typing import Any
 
 from ..board.context import CURRENT, Context
 from ..board.hooks import Hook
+from ..board.sharded import ShardedVerbs
 from ..codecs import PayloadError
 from ..handlers import Handler, Handlers, NoHandler
 from ..outcomes import (
@@ -182,6 +183,8 @@ class Performer:
         return Complete(value).encode(context.job._codec)
 
     def _check_next(self, value: Next, handler: Handler, context: Context) -> None:
+        if value.after and isinstance(context._board, ShardedVerbs):
+            context._board.check_near(context.id, value.after)
         queue, own = text(value.queue), context.job.name
         if (self.queues and queue not in self.queues) or (value.name is not None and text(value.name) != own):
             return
