@@ -82,13 +82,13 @@ class Connection:
         asked, connection = self._asked, self._connection
         if asked is None or time.monotonic() - asked < after:
             return
-        if getattr(connection, "socket_timeout", None) is None:
+        if getattr(_behind_cache(connection), "socket_timeout", None) is None:
             self.interrupt()
 
     def interrupt(self) -> None:
         """Ends a wait in `ask` from another thread: it raises ConnectionError there."""
         # Only the socket: redis-py's buffers are the other thread's.
-        connected = getattr(self._connection, "_sock", None)
+        connected = getattr(_behind_cache(self._connection), "_sock", None)
         if connected is not None:
             with contextlib.suppress(OSError):
                 connected.shutdown(socket.SHUT_RDWR)
@@ -101,7 +101,7 @@ class Connection:
 
     def forget(self) -> None:
         """In a forked child: drops the connection without closing it for the parent."""
-        connected = getattr(self._connection, "_sock", None)
+        connected = getattr(_behind_cache(self._connection), "_sock", None)
         self._connection = None
         if connected is not None:
             connected.close()
@@ -166,6 +166,11 @@ class ClusterConnection:
 
     def close(self) -> None:
         """The client is the caller's."""
+
+
+def _behind_cache(connection: Any) -> Any:
+    """The connection itself, where the client caches what it reads (`cache_config`)."""
+    return getattr(connection, "_conn", connection)
 
 
 @contextlib.contextmanager
