@@ -1,4 +1,5 @@
 /** What the server refuses, and what a wait for a result comes to. */
+import { sharedByAllCopies } from './copies.js';
 import type { Code } from './generated.js';
 import type { Job } from './jobs.js';
 
@@ -98,6 +99,8 @@ export class Refused {
     return new BoardError(this.code, this.detail);
   }
 }
+
+sharedByAllCopies({ BoardError, NoModule, ConnectionLost, Away, TimedOut, ArgumentError, PayloadError, NoResult, JobFailed, ResultDropped, JobUnknown, Refused });
 
 /** Codes that tell a worker that a job is no longer its own. */
 export const LOST: ReadonlySet<string> = new Set(['NOJOB', 'NOTCLAIMED', 'NOTOWNER', 'STALE', 'ENDED', 'CANCELLED']);

@@ -1,5 +1,6 @@
 /** Which function does which jobs. */
 import type { Context } from './context.js';
+import { sharedByAllCopies } from './copies.js';
 import type { Schema } from './schema.js';
 
 /** A function that does jobs: what it returns is the result, what it throws fails the try. */
@@ -32,6 +33,8 @@ export interface Handler {
 export class NoHandler extends Error {
   override readonly name = 'NoHandler';
 }
+
+sharedByAllCopies({ NoHandler });
 
 export class Handlers {
   /** By queue, then by name. */

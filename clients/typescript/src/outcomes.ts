@@ -1,4 +1,5 @@
 /** How a run ends: what a handler may return or throw. Anything else that it returns is the result. */
+import { sharedByAllCopies } from './copies.js';
 import type { Duration } from './durations.js';
 import { toMs } from './durations.js';
 import { refuseUnknown } from './known.js';
@@ -142,6 +143,8 @@ export class GoHome extends Stopped {
 export class Killed extends Stopped {
   override readonly name = 'Killed';
 }
+
+sharedByAllCopies({ Complete, Next, Retry, NoRetry, Abandon, RateLimited, Trash, Stopped, Lost, Waits, CancelRequested, GoHome, Killed });
 
 /** The longest message or reason, bytes: the module's default `max-text`. */
 const TEXT = 4096;

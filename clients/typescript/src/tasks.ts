@@ -5,6 +5,7 @@ import type { Board } from './board/board.js';
 import type { Node } from './board/posting.js';
 import type { Patience } from './board/waiting.js';
 import type { Context } from './context.js';
+import { sharedByAllCopies } from './copies.js';
 import type { Duration } from './durations.js';
 import { ArgumentError } from './errors.js';
 import type { PostOptions, ScheduleSetOptions } from './generated.js';
@@ -152,6 +153,8 @@ export class Task<Input, Output = Input, Result = unknown> {
     return { ...words, unique: typeof unique === 'string' ? unique : uniqueKey(this.name, payload, found, unique) };
   }
 }
+
+sharedByAllCopies({ Task });
 
 /** The options of a task without those that cannot stand beside what a call gives. */
 function beside(own: PostOptions, given: CallOptions<never>): PostOptions {
