@@ -177,10 +177,23 @@ function uniqueKey(name: string, payload: unknown, output: unknown, fields: true
   return Buffer.byteLength(key) <= LONGEST ? key : `${name}:${createHash('sha256').update(key).digest('hex')}`;
 }
 
-/** JSON with the keys of its objects in order. */
+/** JSON as the Python package writes it in a key: the fields of objects in the order of their names. */
 function sorted(value: unknown): string {
-  const plain = JSON.parse(JSON.stringify(value)) as unknown;
-  return JSON.stringify(plain, (_, one: unknown) =>
-    one !== null && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one,
-  );
+  return canonical(JSON.parse(JSON.stringify(value)));
+}
+
+function canonical(value: unknown): string {
+  if (typeof value === 'number') return numeral(value);
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  // Not an object again: that has names such as '10' before all others. By bytes: text is compared by halves of characters.
+  const fields = Object.entries(value).map(([name, one]) => [Buffer.from(name), `${JSON.stringify(name)}:${canonical(one)}`] as const);
+  return `{${fields.sort(([a], [b]) => Buffer.compare(a, b)).map(([, field]) => field).join(',')}}`;
+}
+
+/** A small number as Python writes it: 0.00001 is 1e-05. */
+function numeral(found: number): string {
+  if (Number.isInteger(found) || Math.abs(found) >= 1e-4) return String(found);
+  const [digits = '', exponent = ''] = found.toExponential().split('e-');
+  return `${digits}e-${exponent.padStart(2, '0')}`;
 }

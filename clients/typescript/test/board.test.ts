@@ -289,6 +289,17 @@ describe('tasks', () => {
     await assert.rejects(mail.post({ to: 'ann', language: 'en' }), /EXISTS/);
   });
 
+  test('a key is the one that Python makes of the payload', async () => {
+    const board = server.board();
+    const task = board.task<{ of: unknown }>('t', { unique: true });
+    for (const [of, key] of [
+      [{ 10: 'a', 9: 'b', '-1': 'c', z: 'd' }, '{"-1":"c","10":"a","9":"b","z":"d"}'],
+      [{ '\u{1f600}': 1, '\ue000': 2 }, '{"\ue000":2,"\u{1f600}":1}'],
+      [[{ b: 1, a: [{ 2: 0, 10: null }] }], '[{"a":[{"10":null,"2":0}],"b":1}]'],
+      [[0.00001, -1.5e-7, 0.0001, 2.5, 1e21], '[1e-05,-1.5e-07,0.0001,2.5,1e+21]'],
+    ] as const) assert.equal((await board.get(await task.post({ of })))?.unique, `t:{"of":${key}}`);
+  });
+
   test('the type of a post says when it may be null', async () => {
     const board = server.board();
     const mail = board.task<{ to: string }>('mail');

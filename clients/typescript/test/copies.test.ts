@@ -73,7 +73,7 @@ describe('two copies of the package in one process', () => {
     const lost = new other.Lost('x');
     assert.ok(lost instanceof own.Lost && lost instanceof own.Stopped && !(lost instanceof own.Waits));
     assert.ok(own.BoardError.is(new other.NoModule('x'), 'ERR'));
-    assert.ok(!((undefined as unknown) instanceof own.Retry) && !((null as unknown) instanceof own.Retry));
+    for (const nothing of [undefined, null, 'x', {}] as unknown[]) assert.ok(!(nothing instanceof own.Retry));
     class Busy extends own.Retry {}
     assert.ok(new Busy() instanceof other.Retry && !((new other.Retry() as unknown) instanceof Busy));
     assert.ok(new Busy() instanceof Busy);
