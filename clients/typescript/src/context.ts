@@ -8,7 +8,7 @@ import { decoded, encoded } from './codecs.js';
 import { type Duration, LONGEST_TIMER, toMs } from './durations.js';
 import type { Job } from './jobs.js';
 import { refuseUnknown } from './known.js';
-import { CancelRequested, Lost, type Stopped, Waits } from './outcomes.js';
+import { CancelRequested, Lost, shortened, type Stopped, Waits } from './outcomes.js';
 import type { Reply, Row } from './replies.js';
 import { type Signal, signalsOf } from './signals.js';
 import { shown } from './shown.js';
@@ -161,17 +161,17 @@ export class Context<Payload = unknown> {
   progress(percent: number, stage?: string): void {
     if (typeof percent !== 'number' || Number.isNaN(percent)) throw new TypeError(`progress is a number from 0 to 100, not ${shown(percent)}`);
     const progress = Math.min(Math.max(percent, 0), 100);
-    this.#report(stage === undefined ? { progress } : { progress, stage: textOf(stage, 'a stage') });
+    this.#report(stage === undefined ? { progress } : { progress, stage: shortened(textOf(stage, 'a stage')) });
   }
 
   /** Says in words how far the job is. */
   stage(text: string): void {
-    this.#report({ stage: textOf(text, 'a stage') });
+    this.#report({ stage: shortened(textOf(text, 'a stage')) });
   }
 
   /** Adds a line to the job's history. */
   log(text: string): void {
-    this.#report({ log: textOf(text, 'a line of log') });
+    this.#report({ log: shortened(textOf(text, 'a line of log')) });
   }
 
   /** Sets fields of the job's META, as text; others stay. */

@@ -206,6 +206,24 @@ describe('reports', () => {
   });
 });
 
+describe('reports', () => {
+  test('that are too long are cut, and take nothing with them', async (t) => {
+    const board = server.board();
+    const task = board.task<{ done: number }>('x', { retries: 0 }).handle((_, context) => {
+      context.save({ done: 1 });
+      context.setMeta({ page: 7 });
+      context.progress(50, 'é'.repeat(5000));
+      context.log('x'.repeat(5000));
+    });
+    const id = await task.post({ done: 0 });
+    started(t, board);
+    await ended(board, id);
+    const job = await board.get(id, ['payload', 'meta', 'stage']);
+    assert.deepEqual([job?.payload, job?.meta, job?.stage?.length], [{ done: 1 }, { page: '7' }, 2049]);
+    assert.equal((await board.history(id))?.find((one) => one.event === 'log')?.message?.length, 4096);
+  });
+});
+
 describe('output', () => {
   const whole = async (board: Board, id: string): Promise<string> => {
     let text = '';
