@@ -224,6 +224,18 @@ describe('reports', () => {
   });
 });
 
+describe('a next step', () => {
+  test('may have the same name in a queue that others serve', async (t) => {
+    const board = server.board();
+    board.handler('step', () => new Next('of others', { n: 2 }));
+    const id = await board.post({ n: 1 }, { name: 'step', retries: 0 });
+    started(t, board);
+    await until(async () => (await board.get(id))?.queue === 'of others');
+    const job = await board.get(id);
+    assert.deepEqual([job?.state, job?.payload], ['ready', { n: 2 }]);
+  });
+});
+
 describe('output', () => {
   const whole = async (board: Board, id: string): Promise<string> => {
     let text = '';

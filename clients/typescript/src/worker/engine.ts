@@ -143,7 +143,7 @@ export class Engine {
     let outcome: Outcome;
     try {
       await run.context.confirmed();
-      outcome = await perform(this.board, run.context, this.options.stacks);
+      outcome = await perform(this.board, run.context, this.options.stacks, this.options.queues);
     } catch (error) {
       outcome = failed('Unsendable', `how this run ended cannot be sent: ${textOf(error)}`);
     }

@@ -81,6 +81,8 @@ const NAMES: Readonly<Record<keyof WorkerOptions, true>> = {
 /** The same with durations in ms, and all of them there. */
 export interface Settled {
   concurrency: number;
+  /** Every queue when empty. */
+  queues: readonly string[];
   queueWords: string[];
   name: string;
   /** Somebody has given it its name, which an earlier process may have had. */
@@ -135,6 +137,7 @@ export function settled(options: WorkerOptions, queues: readonly string[]): Sett
   const named = options.queues ?? queues;
   const found = {
     concurrency: atLeast('concurrency', options.concurrency ?? 10, 1),
+    queues: named,
     queueWords: ['QUEUES', String(named.length), ...named, ...(options.order === undefined ? [] : ['ORDER', options.order])],
     name: options.name ?? defaultName(),
     named: options.name !== undefined,

@@ -19,23 +19,23 @@ class SameHandler extends Error {
   override readonly name = 'SameHandler';
 }
 
-/** Runs the handler of a job; how the run ends. */
-export async function perform(board: Board, context: Context, stacks: boolean): Promise<Outcome> {
+/** Runs the handler of a job; how the run ends. `queues`: those that the worker claims from, all when empty. */
+export async function perform(board: Board, context: Context, stacks: boolean, queues: readonly string[]): Promise<Outcome> {
   let handler: Handler | undefined;
   try {
     const found = (handler = board.handlers.find(context.job.name, context.job.queue));
     context.check();
     const payload = found.schema === undefined ? context.job.payload : await validated(found.schema, context.job.payload, context.job.name ?? 'the payload');
     const value: unknown = await (board.hook.running === undefined ? found.function(payload, context) : board.hook.running(context, async () => await found.function(payload, context)));
-    return context.givenUp ? NOTHING : ended(board, context, found, value);
+    return context.givenUp ? NOTHING : ended(board, context, found, value, queues);
   } catch (error) {
     return failure(error, context, handler, stacks);
   }
 }
 
-function ended(board: Board, context: Context, handler: Handler, value: unknown): Outcome {
+function ended(board: Board, context: Context, handler: Handler, value: unknown, queues: readonly string[]): Outcome {
   if (value instanceof Next) {
-    if (value.options.name === undefined && leadsBack(board, context, handler, value.queue)) {
+    if (value.options.name === undefined && (queues.length === 0 || queues.includes(value.queue)) && leadsBack(board, context, handler, value.queue)) {
       throw new SameHandler(
         `Next('${value.queue}') would lead to this handler again: name the next step, new Next('${value.queue}', payload, { name: … }), or give the queue a handler of its own`,
       );

@@ -36,7 +36,7 @@ export class Worker extends Emitter {
     this.options = settled(options, board.handlers.queues());
     if (options.queues === undefined && board.handlers.takesAll) {
       this.options.log.warn(
-        `${this.name} has a handler of all jobs, and claims from ${this.options.queueWords.slice(2).join(', ')} alone: say queues: [] for every queue, or queues: ['default', …] for those`,
+        `${this.name} has a handler of all jobs, and claims from ${this.options.queues.join(', ')} alone: say queues: [] for every queue, or queues: ['default', …] for those`,
       );
     }
     if (this.options.session && !board.place.single) throw new Error('session needs one connection to one server, which a cluster and Sentinels do not give');
@@ -83,7 +83,7 @@ export class Worker extends Emitter {
     });
     const heed = (): void => void this.stop();
     if (signals) for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, heed);
-    log.info(`${this.name} starts on ${String(this.board)}: ${this.options.queueWords.slice(2).join(', ') || 'every queue'}; ${String(this.options.concurrency)} at once`);
+    log.info(`${this.name} starts on ${String(this.board)}: ${this.options.queues.join(', ') || 'every queue'}; ${String(this.options.concurrency)} at once`);
     try {
       engine.start();
       if (this.#stops > 0) engine.stop();
