@@ -5,6 +5,7 @@ import { createClient } from '@redis/client';
 import { z } from 'zod';
 
 import { Abandon, Board, BoardError, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
+import { Unhandled } from '../src/worker/backoff.js';
 import { ask, cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -222,6 +223,15 @@ describe('reports', () => {
     assert.deepEqual([job?.payload, job?.meta, job?.stage?.length], [{ done: 1 }, { page: '7' }, 2049]);
     assert.equal((await board.history(id))?.find((one) => one.event === 'log')?.message?.length, 4096);
   });
+});
+
+test('a worker remembers some names that it has no handler for', () => {
+  const unhandled = new Unhandled();
+  assert.ok(unhandled.wait('first').first);
+  for (let n = 1; n < 10_000; n += 1) unhandled.wait(String(n));
+  assert.ok(!unhandled.wait('first').first);
+  unhandled.wait('one more');
+  assert.ok(unhandled.wait('first').first);
 });
 
 describe('a next step', () => {

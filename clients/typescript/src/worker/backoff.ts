@@ -20,6 +20,9 @@ export class Backoff {
   }
 }
 
+/** Names and queues that are remembered: who may post makes up as many as they like. */
+const NAMES = 10_000;
+
 /** How long a job waits for which a worker has no handler: from 1 s to 30 s, longer each time that its like comes. */
 export class Unhandled {
   readonly #next = new Map<string, number>();
@@ -28,6 +31,8 @@ export class Unhandled {
   wait(what: string): { delay: number; first: boolean } {
     const first = !this.#next.has(what);
     const now = this.#next.get(what) ?? 1000;
+    const [oldest] = this.#next.keys();
+    if (first && oldest !== undefined && this.#next.size >= NAMES) this.#next.delete(oldest);
     this.#next.set(what, Math.min(now * 2, 30_000));
     return { delay: Math.round(now * (0.5 + Math.random() / 2)), first };
   }
