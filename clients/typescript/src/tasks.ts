@@ -123,7 +123,7 @@ export class Task<Input, Output = Input, Result = unknown> {
     if (typeof times === 'object' && (times as unknown) !== null) refuseUnknownOfSchedule(this.name, times);
     const { cron, every } = { ...times } as { cron?: unknown; every?: unknown };
     if (cron === undefined && every === undefined) throw new TypeError(`${this.name}: when? schedule({ cron: '0 3 * * *' }, payload), or { every: '1h' }`);
-    const { id = this.name, ...rest } = times;
+    const { id = this.name, ...rest } = given(times);
     const { onconflict: _, jitter: backoffJitter, ...others } = this.#words(payload, undefined, await validated(this.schema, payload, this.name));
     await this.board.rawScheduleSet(id, payload, { ...(others as ScheduleSetOptions), backoffJitter, ...rest, name: this.name });
   }
@@ -147,14 +147,17 @@ export class Task<Input, Output = Input, Result = unknown> {
   /** `found`: what the schema has made of the payload. */
   #words(payload: Input, options: CallOptions<Input> = {}, found?: Output): PostOptions {
     const { noretry: _noretry, result: _result, unique: ofTask, ...own } = this.options;
-    const { unique = ofTask, ...given } = options;
-    const words = { ...beside(own, options), ...given, name: this.name };
+    const { unique = ofTask, ...others } = options;
+    const words = { ...beside(own, options), ...given(others), name: this.name };
     if (unique === undefined || unique === false) return words;
     return { ...words, unique: typeof unique === 'string' ? unique : uniqueKey(this.name, payload, found, unique) };
   }
 }
 
 sharedByAllCopies({ Task });
+
+/** Options without those that are undefined, which say nothing: the task's own count. */
+const given = <T extends object>(options: T): T => Object.fromEntries(Object.entries(options).filter(([, one]) => one !== undefined)) as T;
 
 /** The options of a task without those that cannot stand beside what a call gives. */
 function beside(own: PostOptions, given: CallOptions<never>): PostOptions {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { createClient, createCluster, createSentinel } from '@redis/client';
 import { z } from 'zod';
 
-import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnknown, NoModule, Refused, ResultDropped, type State, TimedOut } from '../src/index.js';
+import { Board, BoardError, collected, ConnectionLost, Flow, JobFailed, JobUnknown, NoModule, Refused, ResultDropped, type State, TimedOut, Worker } from '../src/index.js';
 import { TestServer } from '../src/testing.js';
 import { hintOf, optionsOfUrl } from '../src/urls.js';
 import { ask, serverOf, until } from './harness.js';
@@ -298,6 +298,23 @@ describe('tasks', () => {
       [[{ b: 1, a: [{ 2: 0, 10: null }] }], '[{"a":[{"10":null,"2":0}],"b":1}]'],
       [[0.00001, -1.5e-7, 0.0001, 2.5, 1e21], '[1e-05,-1.5e-07,0.0001,2.5,1e+21]'],
     ] as const) assert.equal((await board.get(await task.post({ of })))?.unique, `t:{"of":${key}}`);
+  });
+
+  test('an option that is undefined is not given', async () => {
+    const board = server.board();
+    const mail = board.task<{ to: string }>('mail', { queue: 'mails', priority: 3 });
+    const id = await mail.post({ to: 'ann' }, { queue: undefined, priority: undefined, delay: undefined });
+    const job = await board.get(id);
+    assert.deepEqual([job?.queue, job?.priority], ['mails', 3]);
+    await mail.schedule({ every: '1h', queue: undefined, tz: undefined }, { to: 'ann' });
+    assert.equal((await board.scheduleGet('mail'))?.queue, 'mails');
+    mail.handle(({ to }) => `to ${to}`);
+    await board.settingsSet({ 'retain-complete': '0s', 'retain-result': '0s' });
+    const worker = new Worker(board, { logger: null });
+    const running = worker.run({ signals: false });
+    assert.equal(await mail.call({ to: 'bob' }, { retain: undefined, within: '10s' }), 'to bob');
+    await worker.stop();
+    await running;
   });
 
   test('the type of a post says when it may be null', async () => {

@@ -153,7 +153,7 @@ export class Waiting extends Reading {
   /** Posts a job and waits for its result, as `result` does. A job that nobody did in time is cancelled. */
   async call<R = unknown>(payload: unknown, { within, signal, ...options }: PostOptions & { within?: Duration; signal?: AbortSignal } = {}): Promise<R> {
     if (within !== undefined) toMs(within, 'within');
-    const id = await this.post(payload, { retain: RETAIN, ...options });
+    const id = await this.post(payload, { ...options, retain: options.retain ?? RETAIN });
     try {
       return await this.result<R>(id, { timeout: within, signal });
     } catch (error) {
