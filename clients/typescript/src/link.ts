@@ -117,7 +117,7 @@ function ours(options: RedisClientOptions, name: string | undefined): RedisClien
 
 function clientWay(client: AnyClient): Way {
   return {
-    connect: async () => answered(client),
+    connect: async () => answered(client, async () => client.connect()),
     destroy: () => {
       if (client.isOpen || client.isReady) client.destroy();
     },
@@ -133,8 +133,8 @@ function clientWay(client: AnyClient): Way {
   };
 }
 
-/** Connects. A frozen server takes connections: it has the usual time for its first answer. */
-async function answered(client: AnyClient): Promise<void> {
+/** Connects. A frozen server takes connections: it has the usual time for its first answers. */
+async function answered(client: AnyClient, connect: () => Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     client.once('connect', () => {
@@ -144,7 +144,7 @@ async function answered(client: AnyClient): Promise<void> {
     });
   });
   try {
-    await Promise.race([client.connect(), late]);
+    await Promise.race([connect(), late]);
   } finally {
     clearTimeout(timer);
   }
@@ -163,8 +163,10 @@ function foundWay(find: () => Promise<RedisClientOptions>, name: string | undefi
       const client = createClient(ours(await find(), name)) as AnyClient;
       way = clientWay(client);
       for (const [event, listener] of listeners) way.on(event, listener);
-      await way.connect();
-      await checkPrimary(client);
+      await answered(client, async () => {
+        await client.connect();
+        await checkPrimary(client);
+      });
     },
     destroy: () => way?.destroy(),
     send: async (words) => found().send(words),

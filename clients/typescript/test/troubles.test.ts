@@ -233,6 +233,31 @@ describe('a server that was away', { concurrency: true }, () => {
     assert.ok(way.made() - before < 3, `${String(way.made() - before)} connections in a second`);
   });
 
+  test('that stands still when it is asked for its role is no primary', async (t) => {
+    const sockets: Socket[] = [];
+    const half = createServer((socket) => {
+      sockets.push(socket);
+      const { port } = half.address() as AddressInfo;
+      socket.on('data', (data) => {
+        const asked = data.toString();
+        if (asked.includes('GET-MASTER-ADDR-BY-NAME')) socket.write(`*2\r\n$9\r\n127.0.0.1\r\n$${String(String(port).length)}\r\n${String(port)}\r\n`);
+        else if (!asked.includes('ROLE')) socket.write(asked.includes('HELLO') ? '%0\r\n+OK\r\n+OK\r\n' : '+OK\r\n+OK\r\n');
+      });
+    });
+    await new Promise<void>((resolve) => half.listen(0, '127.0.0.1', resolve));
+    const { port } = half.address() as AddressInfo;
+    const board = new Board('board', { server: { name: 'mymaster', sentinelRootNodes: [{ host: '127.0.0.1', port }] } });
+    server.allow(board);
+    t.after(() => {
+      board.close();
+      for (const socket of sockets) socket.destroy();
+      half.close();
+    });
+    const found = await Promise.race([board.count().catch((error: unknown) => error), sleep(20_000, 'it waits', { ref: false })]);
+    assert.ok(found instanceof ConnectionLost, String(found));
+    assert.match(found.message, /it takes the connection, and does not answer/);
+  });
+
   test('that takes connections and says nothing is no server', async (t) => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket));
