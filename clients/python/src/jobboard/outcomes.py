@@ -125,6 +125,12 @@ class Fail(Outcome):
             return ["NORETRY"]
         return [] if self.retry is None else ["RETRY", to_ms(self.retry)]
 
+    def without_delay(self) -> Fail:
+        """The job's back-off counts."""
+        found = Fail(self.kind, self.message, noretry=self.noretry)
+        found.error = self.error
+        return found
+
 
 CANCELLED = "cancelled"
 """Why a worker gives a job back whose cancel was requested."""
@@ -145,6 +151,9 @@ class GiveBack(Outcome):
         """The job alone waits."""
         longest = [one for one in (self.delay, self.pause and self.pause[1]) if one is not None]
         return GiveBack(self.reason, max(longest, key=to_ms, default=None))
+
+    def without_delay(self) -> GiveBack:
+        return GiveBack(self.reason)
 
     def options(self) -> list[Any]:
         words: list[Any] = ["REASON", shortened(self.reason, TEXT)]

@@ -274,6 +274,11 @@ class Batch:
             log.error("%s: the server refuses its pause: %s", journal.who(run), error)
             self.instead.append((run, outcome.without_pause()))
             return
+        delay = outcome.retry if isinstance(outcome, Fail) else getattr(outcome, "delay", None)
+        if code == "ERR" and isinstance(outcome, (Fail, GiveBack)) and delay is not None:
+            log.error("%s: the server refuses its delay: %s", journal.who(run), error)
+            self.instead.append((run, outcome.without_delay()))
+            return
         if code == "ERR" and not isinstance(outcome, (Fail, GiveBack)):
             log.error("%s: the server refuses its end: %s", journal.who(run), error)
             self.instead.append((run, Fail("Refused", str(error)[:200])))
