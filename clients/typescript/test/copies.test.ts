@@ -61,7 +61,7 @@ describe('two copies of the package in one process', () => {
       board.close();
     });
     board.handler('x', () => 'done');
-    started(t, board as unknown as own.Board, { queues: [] });
+    started(t, board, { queues: [] });
     const id = await board.post({}, { name: 'of nobody', retries: 0, elsewhere: true });
     await until(async () => (await board.state(id)) === 'scheduled');
     await cut(server);
