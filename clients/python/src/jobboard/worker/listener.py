@@ -64,7 +64,7 @@ class Listener(threading.Thread):
         if message["type"] != "message":
             return
         event = json.loads(message["data"])
-        board = self.boards[data(message["channel"])]
+        board = self.boards[data(text(message["channel"]))]
         run = self.engine.find(board, event.get("token", 0))
         if run is None:
             return
