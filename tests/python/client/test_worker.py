@@ -204,7 +204,7 @@ def test_results_share_a_command_and_one_that_is_refused_spoils_no_other(server,
     with server.configured(jobboard__max_payload=100):
         worker = work(jobs, concurrency=4).worker
         begun.wait(30)
-        sender = worker._engine.sender
+        [sender] = worker._engine.each_sender()
         with sender.sending:
             done.set()
             until(lambda: len(sender.ends) == 4, what="all have ended")

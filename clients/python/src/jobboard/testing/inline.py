@@ -120,13 +120,16 @@ class Inline:
         """Of the run that is under way."""
         self._pool = OneRun()
         self._engine = Engine(board, worker.options, self._pool)
-        self._engine.sender = self._sender = AtOnce(self._engine)  # type: ignore[assignment]
+        self._sender = AtOnce(self._engine)
+        senders: Any = {shard.key: self._sender for shard in self._engine.shards}
+        self._engine.senders = senders
 
     def runs(self, raising: bool) -> Iterator[tuple[Handler, Run]]:
         """Runs job after job until none is ready. Gives the `async` handlers to its caller, who runs them in
         a loop of its own and puts down the `outcome`.
         """
-        keep_completed(self._engine.shards, self._request)
+        for shard in self._engine.shards:
+            keep_completed(shard, self._request)
         while (run := self.claim()) is not None:
             handler = self.performer.handler(run.context)
             if handler.is_async:

@@ -30,17 +30,18 @@ BEATS = 1000
 class Batch:
     """Commands with what takes their replies. `instead`: ends to be tried in place of refused ones."""
 
-    def __init__(self, engine: Engine, may_register: bool) -> None:
+    def __init__(self, engine: Engine, may_register: bool, may_claim: bool = True) -> None:
         self.engine, self.may_register, self.not_registered = engine, may_register, False
+        self.may_claim = may_claim
         self.commands: list[tuple[list[Any], Callable[[Any], None]]] = []
         self.instead: list[tuple[Run, Outcome]] = []
         self.chained = False
         self.sent: float | None = None
         """When it was sent, by the monotonic clock."""
 
-    def unsent(self) -> None:
-        """There was no answer."""
-        self.engine.troubled()
+    def unsent(self, shards: Sequence[Requests]) -> None:
+        """There was no answer from these boards."""
+        self.engine.troubled(shards)
         if self.chained:
             self.engine.not_claimed()
 
@@ -150,18 +151,23 @@ class Batch:
 
     # Leases
 
-    def add_beats(self) -> None:
-        """Keeps all leases, and says that the worker is there."""
+    def add_beats(self, shards: Sequence[Requests], held: Iterable[Run]) -> None:
+        """Keeps the leases of what is held, and says on each board that the worker is there."""
         of_board: dict[str, list[Run]] = {}
-        for run in self.engine.all_held():
+        for run in held:
             if not run.context.lost:
                 of_board.setdefault(run.requests.key, []).append(run)
-        for shard in self.engine.shards:
+        for shard in shards:
             if self.may_register:
                 self.commands.append((self.engine.registration(shard), self._registered))
             runs = of_board.get(shard.key, [])
             for start in range(0, len(runs), BEATS):
                 self._add_beat(shard, runs[start : start + BEATS])
+
+    def add_probe(self, shard: Requests) -> None:
+        """Asks for nothing but an answer, in the way of a heartbeat."""
+        words = ["JOB.MHEARTBEAT", shard.key, self.engine.name, 1, "-"]
+        self.commands.append((words, lambda _: None))
 
     def _add_beat(self, shard: Requests, runs: list[Run]) -> None:
         ids, tokens = [run.id for run in runs], [run.token for run in runs]
@@ -202,7 +208,7 @@ class Batch:
             requests = alike[0][0].requests
             groups.append((requests, *(self._end(*alike[0]) if len(alike) == 1 else self._ends(alike))))
         for number, (shard, words, take) in enumerate(groups, 1):
-            count = self.engine.may_chain() if number == len(groups) else 0
+            count = self.engine.may_chain() if number == len(groups) and self.may_claim else 0
             if count:
                 self.chained = True
                 words = [*words, "CLAIM", *self.engine.claim_words(shard, count)]
@@ -257,11 +263,10 @@ class Batch:
         return take_both
 
     def _ended(self, run: Run, outcome: Outcome, reply: Any) -> None:
-        self.engine.done += 1
         try:
             journal.ended(run, outcome, reply)
         finally:
-            self.engine.let_go(run)
+            self.engine.let_go(run, done=True)
 
     def _refused(self, run: Run, outcome: Outcome, error: redis.ResponseError) -> None:
         code = error.code if isinstance(error, BoardError) else ""

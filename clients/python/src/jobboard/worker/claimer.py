@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import redis
@@ -18,6 +19,7 @@ from ..errors import translated
 from .backoff import Backoff
 from .connection import TROUBLE, connection_of
 from .engine import Engine
+from .sender import Sender
 
 T = TypeVar("T")
 log = logging.getLogger("jobboard.worker")
@@ -25,35 +27,76 @@ KEEP_FOR = "1h"
 """How long completed jobs are kept unless told otherwise; how many of them, the server says."""
 SHARD_BLOCK = 250
 """How long a worker of a sharded board waits at one shard before it looks at all others again, ms."""
+AGAIN = 0.02
+"""Seconds that it waits at least before it asks again a server that was away."""
+
+
+class Place:
+    """A server as the claimer knows it: that of the shards of one sender."""
+
+    def __init__(self, engine: Engine, sender: Sender) -> None:
+        self.sender, self.shards = sender, sender.shards
+        self.connection = connection_of(engine.board.client, self.shards[0].key)
+        self.backoff = Backoff()
+        self.failed = False
+        """The last command has got no answer."""
+        self.lost: float | None = None
+        """When that was, while no claim has been answered since."""
+        self.due = 0.0
+        """When it is asked again, by the monotonic clock."""
+        self.to_keep = list(self.shards) if engine.options.keep else []
+        """The boards that are not yet told how long to keep completed jobs."""
+        self.behind = list(self.shards) if engine.options.named else []
+        """The boards on which an earlier process of our name may still hold jobs."""
+
+    @property
+    def is_new(self) -> bool:
+        return bool(self.to_keep or self.behind)
+
+    @property
+    def away(self) -> bool:
+        """Whether it is not to be asked now. Its sender finds out when there is an answer, unless it is the
+        only one: the others' jobs shall not wait for that.
+        """
+        if self.lost is None:
+            return False
+        unheard = not self.sender.alone and (self.sender.heard or 0.0) < self.lost
+        return unheard or time.monotonic() < self.due
+
+    def trouble(self) -> None:
+        self.failed, self.lost = True, time.monotonic()
+        self.due = self.lost + self.backoff.take()
+        if not self.sender.alone:
+            self.sender.beat_soon()
+
+    def well(self) -> None:
+        """A claim was answered."""
+        self.lost = None
+        self.backoff.reset()
 
 
 class Claimer(threading.Thread):
     """Claims as many jobs as there is room for, and waits for the first of them.
 
     Over shards it stays where there is work, then looks at the others, then waits at its home, which is
-    another one each time.
+    another one each time. Those that are away it leaves out.
     """
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(name="jobboard-claimer", daemon=True)
         self.engine = engine
-        self.connection = connection_of(engine.board.client)
-        self.backoff = Backoff()
-        self.at = hash(engine.name) % len(engine.shards)
+        self.places = [Place(engine, sender) for sender in engine.each_sender()]
+        self.stops = [(shard, place) for place in self.places for shard in place.shards]
+        """The shards, each with its place."""
+        self.at = hash(engine.name) % len(self.stops)
         self.home = self.at
-        self.failed = False
-        """The last command has got no answer."""
         self.answered = False
         """A claim has been answered: a password that is refused later may be just being changed."""
-        self.kept = not engine.options.keep
-        """The board is told how long to keep completed jobs."""
-        self.behind = list(engine.shards) if engine.options.named else []
-        """The boards on which an earlier process of our name may still hold jobs."""
         self.ends: int | None = None
         """Before the claim under way: how many runs had ended, None when we held none."""
         block = engine.options.block
         if block is None:
-            block = engine.board.block if len(engine.shards) == 1 else SHARD_BLOCK
+            block = engine.board.block if len(self.stops) == 1 else SHARD_BLOCK
         self.block = block
 
     def run(self) -> None:
@@ -64,11 +107,18 @@ class Claimer(threading.Thread):
             self.engine.not_claimed()
             self.engine.fail(error)
         finally:
-            self.connection.close()
+            for place in self.places:
+                place.connection.close()
 
     def stop(self) -> None:
         """Ends a wait; the engine is stopping already."""
-        self.connection.interrupt()
+        for place in self.places:
+            place.connection.interrupt()
+
+    def give_up(self, after: float) -> None:
+        """Ends a wait that has got no answer for so many seconds more than a claim waits."""
+        for place in self.places:
+            place.connection.give_up(self.block / 1000 + after)
 
     def _may_claim(self) -> bool:
         """Waits until there is room, and takes the right to claim; False when the worker stops."""
@@ -82,69 +132,93 @@ class Claimer(threading.Thread):
             return True
 
     def _claim(self) -> None:
-        engine, count = self.engine, self.engine.asked
-        try:
-            if not self.kept:
-                self._keep()
-            while self.behind:
-                self._start_anew(self.behind[0])
-                del self.behind[0]
-            for _ in range(len(engine.shards) - 1 if not engine.options.burst else len(engine.shards)):
-                shard = engine.shards[self.at]
-                sent, found = self._ask(shard, count, [])
-                self.answered = True
-                if found:
-                    engine.claimed(shard, found, sent=sent)
-                    return
-                self.at = (self.at + 1) % len(engine.shards)
-            if engine.options.burst:
-                self._end_of_burst()
+        engine, burst, count = self.engine, self.engine.options.burst, len(self.stops)
+        for place in self.places:
+            if place.is_new:
+                self._try(place, lambda: None)
+        answers = 0
+        for _ in range(count if burst else count - 1):
+            found = self._ask(self.at, [])
+            if found:
                 return
-            self.home = (self.home + 1) % len(engine.shards)
-            shard = engine.shards[self.home]
-            sent, found = self._ask(shard, count, ["BLOCK", self.block])
-            engine.claimed(shard, found, sent=sent)
+            answers += found is not None
+            self.at = (self.at + 1) % count
+        if not burst:
+            for _ in range(count):
+                self.home = (self.home + 1) % count
+                if self._ask(self.home, ["BLOCK", self.block]) is not None:
+                    return
+        elif answers == count:
+            self._end_of_burst()
+            return
+        engine.not_claimed()
+        due = min((place.due for place in self.places if place.away), default=0.0)
+        engine.wants_stop.wait(max(due - time.monotonic(), AGAIN))
+
+    def _ask(self, number: int, wait: list[Any]) -> bool | None:
+        """Whether a claim at a shard has brought jobs; None when the shard is away. One that waits gives up
+        the right to claim also without jobs.
+        """
+        engine, (shard, place) = self.engine, self.stops[number]
+
+        def ask() -> bool:
+            words = ["JOB.CLAIM", shard.key, engine.name, *engine.claim_words(shard, engine.asked), *wait]
+            sent = time.monotonic()
+            found = self._request(place, Request(words, lambda reply: replies.unpacked(reply) or []))
             self.answered = True
-            self.backoff.reset()
+            place.well()
+            if found or wait:
+                engine.claimed(shard, found, sent=sent)
+            return bool(found)
+
+        return self._try(place, ask)
+
+    def _try(self, place: Place, ask: Callable[[], T]) -> T | None:
+        """None when the place is away. What is asked of one that is new begins with what it has to know."""
+        engine = self.engine
+        if place.away or engine.stopping:
+            return None
+        try:
+            if place.is_new:
+                self._meet(place)
+            return ask()
         except TROUBLE as error:
-            engine.troubled()
-            engine.not_claimed()
+            engine.troubled(place.shards)
             if isinstance(error, redis.AuthenticationError) and not self.answered:
                 raise explained_of(error, engine.board.client) from None
             if not engine.stopping:
-                if self.failed:  # the first failure may be that of a connection which broke long ago
-                    engine.outage.gone(explained_of(error, engine.board.client), "claiming")
-                self.failed = True
-                self.backoff.wait(engine.wants_stop)
+                if place.failed:  # the first failure may be that of a connection which broke long ago
+                    place.sender.outage.gone(explained_of(error, engine.board.client), "claiming")
+                place.trouble()
+            return None
 
-    def _ask(self, shard: Requests, count: int, wait: list[Any]) -> tuple[float, list[Any]]:
-        """When it was sent, and the records that came."""
-        words = ["JOB.CLAIM", shard.key, self.engine.name, *self.engine.claim_words(shard, count), *wait]
-        sent = time.monotonic()
-        return sent, self._request(Request(words, lambda reply: replies.unpacked(reply) or []))
+    def _meet(self, place: Place) -> None:
+        keep, parts = self.engine.options.keep, len(self.stops)
+        while place.to_keep:
+            keep_completed(place.to_keep[0], partial(self._request, place), keep, parts)
+            del place.to_keep[0]
+        while place.behind:
+            self._start_anew(place, place.behind[0])
+            del place.behind[0]
 
-    def _keep(self) -> None:
-        keep_completed(self.engine.shards, self._request, self.engine.options.keep)
-        self.kept = True
-
-    def _start_anew(self, shard: Requests) -> None:
+    def _start_anew(self, place: Place, shard: Requests) -> None:
         """Ends what an earlier process of our name still holds, as lapses."""
         engine = self.engine
         try:
-            self._request(Request([*engine.registration(shard), "ANEW"], lambda _: None))
+            self._request(place, Request([*engine.registration(shard), "ANEW"], lambda _: None))
             if not engine.options.register:
-                self._request(shard.worker_deregister(engine.name))
+                self._request(place, shard.worker_deregister(engine.name))
         except redis.ResponseError as error:
             log.warning(
                 "%s: what a process of this name held before comes back when its leases end: %s",
                 *(engine.name, error),
             )
 
-    def _request(self, request: Request[T]) -> T:
-        [reply] = self.connection.ask([request.words])
+    def _request(self, place: Place, request: Request[T]) -> T:
+        [reply] = place.connection.ask([request.words])
         self.engine.heard = time.monotonic()
-        self.failed = False
-        self.engine.outage.back()
+        place.failed = False
+        place.sender.outage.back()
         if isinstance(reply, redis.ResponseError):
             raise translated(reply)
         return request.parse(reply)
@@ -162,19 +236,18 @@ class Claimer(threading.Thread):
 
 
 def keep_completed(
-    shards: Sequence[Requests], request: Callable[[Request[Any]], Any], most: int | bool = True
+    shard: Requests, request: Callable[[Request[Any]], Any], most: int | bool = True, parts: int = 1
 ) -> None:
-    """Sets what nobody has set: how long completed jobs are kept, and how many when `most` is a number.
-    `request` asks the server.
+    """Sets what nobody has set: how long completed jobs are kept, and how many when `most` is a number, that
+    of all `parts` of the board. `request` asks the server.
     """
     wanted: dict[str, Any] = {"retain-complete": KEEP_FOR}
     if most is not True:
-        wanted["keep-complete"] = max(most // len(shards), 1)
-    for shard in shards:
-        try:
-            found = request(shard.settings_get(*wanted))
-            unset = {name: value for name, value in wanted.items() if found[name].source == "default"}
-            if unset:
-                request(shard.settings_set(unset))
-        except redis.exceptions.NoPermissionError as error:
-            log.debug("how long completed jobs are kept is as it was: %s", error)
+        wanted["keep-complete"] = max(most // parts, 1)
+    try:
+        found = request(shard.settings_get(*wanted))
+        unset = {name: value for name, value in wanted.items() if found[name].source == "default"}
+        if unset:
+            request(shard.settings_set(unset))
+    except redis.exceptions.NoPermissionError as error:
+        log.debug("how long completed jobs are kept is as it was: %s", error)

@@ -39,8 +39,9 @@ class Away(redis.ConnectionError):
     """The server answered that it cannot work now."""
 
 
-def connection_of(client: Any) -> Connection | ClusterConnection:
-    return ClusterConnection(client) if isinstance(client, redis.RedisCluster) else Connection(client)
+def connection_of(client: Any, key: str | None = None) -> Connection | ClusterConnection:
+    """`key`: that of the board which all commands are for. A cluster's client then asks no node for it."""
+    return ClusterConnection(client, key) if isinstance(client, redis.RedisCluster) else Connection(client)
 
 
 class Connection:
@@ -127,8 +128,10 @@ class ClusterConnection:
     only what a server has refused.
     """
 
-    def __init__(self, client: redis.RedisCluster) -> None:
+    def __init__(self, client: redis.RedisCluster, key: str | None = None) -> None:
         self._client = client
+        cluster: Any = client
+        self._slot: int | None = None if key is None else cluster.keyslot(encoded([key])[0])
 
     def ask(self, commands: list[list[Any]]) -> list[Reply]:
         found: list[Reply] = []
@@ -151,7 +154,7 @@ class ClusterConnection:
 
     def _node_of(self, words: list[Any]) -> Any:
         nodes: Any = self._client.nodes_manager
-        slot = self._client.determine_slot(*words)
+        slot = self._client.determine_slot(*words) if self._slot is None else self._slot
         try:
             return nodes.get_node_from_slot(slot)
         except redis.exceptions.SlotNotCoveredError:

@@ -3,7 +3,8 @@
 Threads of a worker:
 
 - the claimer (claimer.py) waits for jobs when there is room for them, on a connection of its own;
-- the sender (sender.py) keeps all leases with one command for each board, and sends reports and ends;
+- the sender (sender.py) keeps all leases with one command for each board, and sends reports and ends; over
+  a cluster each shard has its own, so that none waits for another's node;
 - the listener (listener.py) hears of cancels and losses at once;
 - the pool (threads.py, loop.py, children.py) runs the handlers.
 
@@ -34,7 +35,7 @@ from ..durations import of_ms
 from ..jobs import Job
 from ..outcomes import CancelRequested, GiveBack, GoHome, Lost, Outcome, Stopped, Unhandled
 from . import journal
-from .outage import Outage, shown
+from .outage import shown
 from .run import Run
 from .unhandled import UnhandledJobs
 
@@ -118,10 +119,10 @@ class Engine:
         """The highest token that has arrived from each board."""
         self.left = {shard.key: 0 for shard in self.shards}
         """The highest token of the claims that we have left to their leases, as their ends were refused."""
-        self.troubles = 0
-        """How many commands have got no answer."""
+        self.troubles = {shard.key: 0 for shard in self.shards}
+        """How many commands to each board have got no answer."""
         self.told_at = 0
-        """`troubles` when the claim under way was sent."""
+        """That of its board when the claim under way was sent."""
         self.asks_all = self.asks_missed = False
         """What the claim under way asks for: all claims of ours, or those above the last that has arrived."""
         self.had_missed = dict.fromkeys(self.left, 0)
@@ -129,7 +130,7 @@ class Engine:
         self.had_all = dict.fromkeys(self.left, 0)
         """The same of all claims."""
         self.unhandled = UnhandledJobs()
-        self.outage = Outage(log, self.name)
+        self.looking = threading.Lock()
         self.all_stuck = False
         """Nothing but jobs that do not stop is left: only another process can go on."""
         self.shared_name = False
@@ -146,7 +147,8 @@ class Engine:
         """When the server has answered last, by the monotonic clock."""
         self.done = 0
         """Ends that the server has taken."""
-        self.sender: Sender
+        self.senders: dict[str, Sender] = {}
+        """That of each board."""
         self.wants_stop = threading.Event()
 
     # Room and claims
@@ -159,9 +161,9 @@ class Engine:
     def claim_words(self, shard: Requests, count: int) -> list[Any]:
         """The options of a claim, without `BLOCK`."""
         options = self.options
-        key, self.told_at = shard.key, self.troubles
-        self.asks_all = not self.held and self.had_all[key] < self.troubles
-        self.asks_missed = self.asks_all or self.had_missed[key] < self.troubles
+        key, self.told_at = shard.key, self.troubles[shard.key]
+        self.asks_all = self.had_all[key] < self.told_at and not self._holds_of(key)
+        self.asks_missed = self.asks_all or self.had_missed[key] < self.told_at
         seen = self.left[key] if self.asks_all else self.seen[key]
         return [
             *options.queue_words,
@@ -170,10 +172,15 @@ class Engine:
             *("FIELDS", len(options.fields), *options.fields, "PACKED"),
         ]
 
-    def troubled(self) -> None:
-        """A command has got no answer."""
+    def troubled(self, shards: Iterable[Requests]) -> None:
+        """A command to these boards has got no answer."""
         with self.lock:
-            self.troubles += 1
+            for shard in shards:
+                self.troubles[shard.key] += 1
+
+    def _holds_of(self, board: str) -> bool:
+        with self.lock:
+            return any(key == board for key, _ in self.held)
 
     def registration(self, shard: Requests) -> list[Any]:
         options = self.options
@@ -218,7 +225,7 @@ class Engine:
             if not full or stopping:
                 self.changed.notify_all()
         if other_lease and sent is not None:
-            self.sender.beat_soon()
+            self.senders[shard.key].beat_soon()
         if stopping:
             for run in runs:
                 self.finished(run, GiveBack("the worker stops"))
@@ -234,7 +241,7 @@ class Engine:
 
     def _hold(self, shard: Requests, job: Job) -> Run | None:
         known, self.seen[shard.key] = self.seen[shard.key], max(self.seen[shard.key], job.token)
-        run = Run(shard, job, self.sender)
+        run = Run(shard, job, self.senders[shard.key])
         if run.key in self.held:
             return None
         run.lease = self._lease_of(job)
@@ -284,7 +291,7 @@ class Engine:
             self.busy -= 1
             if self.stopping:
                 self.changed.notify_all()
-        self.sender.end(run, outcome, here)
+        run.sender.end(run, outcome, here)
 
     def broken(self, run: Run, error: BaseException) -> None:
         """Told by the pool: it could not run this, or could not tell how it ended. The worker stops."""
@@ -329,11 +336,12 @@ class Engine:
     def lose(self, run: Run, why: str) -> None:
         self.stop_run(run, Lost(f"the job is not ours any more: {why}"))
 
-    def let_go(self, run: Run, unsent: bool = False) -> None:
-        """The server has taken or refused the end of a run, or none is sent. With an end that is sent the
-        next job is claimed; after one that is not the claimer has to see that there is room.
+    def let_go(self, run: Run, unsent: bool = False, done: bool = False) -> None:
+        """The server has taken (`done`) or refused the end of a run, or none is sent. With an end that is
+        sent the next job is claimed; after one that is not the claimer has to see that there is room.
         """
         with self.lock:
+            self.done += done
             self.held.pop(run.key, None)
             self.ends += 1
             if unsent or self.stopping or self.options.burst:
@@ -351,6 +359,10 @@ class Engine:
 
     def look_for_stuck(self) -> None:
         """Warns of each once, and again when nothing but such runs is left."""
+        with self.looking:
+            self._look_for_stuck()
+
+    def _look_for_stuck(self) -> None:
         found = self.stuck()
         if self.stopping:
             return
@@ -376,6 +388,9 @@ class Engine:
     def find(self, board: str, token: int) -> Run | None:
         with self.lock:
             return self.held.get((board, token))
+
+    def each_sender(self) -> list[Sender]:
+        return [*dict.fromkeys(self.senders.values())]
 
     def all_held(self) -> list[Run]:
         with self.lock:
@@ -418,6 +433,7 @@ class Engine:
 
     def wait_sent(self, timeout: float) -> bool:
         """Whether all ends were taken within so many seconds."""
-        self.sender.hurry()
+        for sender in self.each_sender():
+            sender.hurry()
         with self.lock:
             return self.changed.wait_for(lambda: not self.held, timeout)

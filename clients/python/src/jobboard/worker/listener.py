@@ -41,7 +41,8 @@ class Listener(threading.Thread):
                 pubsub = self.engine.board.client.pubsub()  # type: ignore[no-untyped-call]
                 pubsub.subscribe(*self.boards)
                 # What happened while nobody listened is in the answers to heartbeats.
-                self.engine.sender.beat_soon()
+                for sender in self.engine.each_sender():
+                    sender.beat_soon()
                 while not self.closed.is_set():
                     message = pubsub.get_message(timeout=1.0)
                     if message is not None:
@@ -71,11 +72,11 @@ class Listener(threading.Thread):
         if event["event"] == "cancel":
             self.engine.cancel(run)
         elif event["event"] == "grace":
-            self.engine.sender.beat_soon()  # the lease is over: whoever is quick keeps the job
+            run.sender.beat_soon()  # the lease is over: whoever is quick keeps the job
         elif event["event"] != "lost":
             return  # a later server's
         elif event.get("reason") == "lapsed":
             self.engine.lapsed(run)
-            self.engine.sender.beat_soon()  # a late heartbeat takes the job back, if nobody else has it
+            run.sender.beat_soon()  # a late heartbeat takes the job back, if nobody else has it
         elif not run.ended:
             self.engine.lose(run, event.get("reason", ""))

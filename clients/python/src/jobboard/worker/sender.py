@@ -7,9 +7,12 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import redis
+
+from ..board import Requests
 from ..connecting import explained_of
 from ..outcomes import GivenUp, Nothing, Outcome
 from . import journal
@@ -17,6 +20,7 @@ from .backoff import Backoff
 from .batch import Batch
 from .connection import TROUBLE, connection_of
 from .engine import Engine
+from .outage import Outage
 from .run import Run
 from .storing import Awaiting, Storing, Writing
 from .unsendable import Unsendable
@@ -34,17 +38,23 @@ GATHER = 0.01
 
 
 class Sender(threading.Thread):
-    """Everything that does not wait for jobs goes over its connection.
+    """Everything that does not wait for jobs goes over its connection: that to the server of `shards`. Each
+    shard of a cluster has its own, and so its own outage, backoff and batches.
 
     A thread that has ended a run sends the end itself when nobody else is sending: with one job after the
     other, no other thread has to wake up. What could not be sent stays, and is sent again with the same
     tokens.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, shards: Sequence[Requests]) -> None:
         super().__init__(name="jobboard-sender", daemon=True)
-        self.engine = engine
-        self.connection = connection_of(engine.board.client)
+        self.engine, self.shards = engine, shards
+        self.alone = len(shards) == len(engine.shards)
+        """There is no other sender."""
+        self.connection = connection_of(engine.board.client, shards[0].key)
+        self.outage = Outage(log, engine.name if self.alone else f"{engine.name}: {shards[0].key}")
+        self.heard: float | None = None
+        """When it sent last what the server has answered, by the monotonic clock."""
         self.backoff = Backoff()
         self.sending = threading.Lock()
         self.lock = threading.Lock()
@@ -81,6 +91,7 @@ class Sender(threading.Thread):
             self.ends.append((run, outcome))
             waiting = self.engine.pool.waiting()
             gather = waiting and len(self.ends) <= self.engine.options.prefetch // 2
+            here = here and not self.failed
             due = time.monotonic() + (GATHER if gather else 0)
             self.ends_due = min(self.ends_due, due)
             if gather and first or not gather and not here:
@@ -174,25 +185,23 @@ class Sender(threading.Thread):
             self.beat_due = 0.0
             self.wake.notify()
 
-    def leave(self) -> None:
-        """Ends the registration, and the thread."""
+    def leave(self) -> threading.Thread:
+        """Ends the thread, and the registration in another one: without a socket timeout a server that is
+        silent would keep us for ever.
+        """
         with self.lock:
             self.closed = True
             self.wake.notify()
             self.answered.notify_all()
-        # In a thread: without a socket timeout a server that is silent would keep us for ever.
         leaving = threading.Thread(target=self._deregister, name="jobboard-leaving", daemon=True)
         leaving.start()
-        leaving.join(DEREGISTER_WITHIN)
-        if leaving.is_alive():
-            self.may_register = False
-            self.connection.interrupt()
+        return leaving
 
     def _deregister(self) -> None:
         with self.sending:
             if self.may_register:
                 name = self.engine.name
-                words = [shard.worker_deregister(name).words for shard in self.engine.shards]
+                words = [shard.worker_deregister(name).words for shard in self.shards]
                 with contextlib.suppress(*TROUBLE):
                     self.connection.ask(words)
             self.connection.close()
@@ -240,28 +249,31 @@ class Sender(threading.Thread):
                     break
             if not self._count(returned):
                 return
-        batch = Batch(self.engine, self.may_register and beat)
+        # With an end to a server that may be away, the right to claim would be away too.
+        batch = Batch(self.engine, self.may_register and beat, may_claim=not self.failed)
         try:
             batch.add_reports(reports)
             batch.add_steps(steps)
             if beat:
-                batch.add_beats()
+                batch.add_beats(self.shards, self._held())
             batch.add_ends(ends)
             if not batch.commands:
-                return
+                if self.alone:
+                    return
+                batch.add_probe(self.shards[0])
             batch.sent = time.monotonic()
             found = self.connection.ask([words for words, _ in batch.commands])
         except TROUBLE as error:
-            batch.unsent()
+            batch.unsent(self.shards)
             self._again(ends, reports, steps, error)
             return
         except Exception as error:  # words that redis-py cannot send
-            batch.unsent()
+            batch.unsent(self.shards)
             self._without_unsendable(batch, ends, reports, steps, error)
             return
         self.backoff.reset()
-        self.failed = False
-        self.engine.outage.back()
+        self.failed, self.heard = False, batch.sent
+        self.outage.back()
         self.engine.heard = time.monotonic()
         for (_, take), reply in zip(batch.commands, found):
             try:
@@ -295,6 +307,9 @@ class Sender(threading.Thread):
         if reports:
             self._last_reports = now
         return ends, reports, steps, beat
+
+    def _held(self) -> list[Run]:
+        return [run for run in self.engine.all_held() if run.sender is self]
 
     def _count(self, returned: list[Run]) -> bool:
         """Asks where the output of these runs goes on. False when there is no answer."""
@@ -331,7 +346,7 @@ class Sender(threading.Thread):
         before, self.beaten = self.beaten, now
         if before is None or self.quiet_until >= before:
             return
-        known = (run for run in self.engine.all_held() if run.is_known)
+        known = (run for run in self._held() if run.is_known)
         late = [(now - max(before, run.since), run.lease / 1000) for run in known]
         silence, lease = max(late, key=lambda one: one[0] - one[1], default=(0.0, 0.0))
         if silence > lease:
@@ -351,7 +366,7 @@ class Sender(threading.Thread):
             # The first failure may be that of a connection which broke long ago, unused.
             again, self.failed = self.failed, True
         if again:
-            self.engine.outage.gone(explained_of(error, self.engine.board.client), "ends and leases")
+            self.outage.gone(explained_of(error, self.engine.board.client), "ends and leases")
 
     def _put_back(self, ends: list[Any], reports: list[Any], steps: list[Storing]) -> None:
         now = time.monotonic()
@@ -363,3 +378,20 @@ class Sender(threading.Thread):
         self.steps_due = now if self.steps else self.steps_due
         self.beat_due = now
         self.wake.notify()
+
+
+def senders_of(engine: Engine) -> list[Sender]:
+    """One for all shards of one server, and one for each shard of a cluster, which may be anywhere."""
+    if isinstance(engine.board.client, redis.RedisCluster):
+        return [Sender(engine, [shard]) for shard in engine.shards]
+    return [Sender(engine, engine.shards)]
+
+
+def leave(senders: Sequence[Sender]) -> None:
+    """Ends all senders, with the registrations, and waits for none longer than for one."""
+    deadline = time.monotonic() + DEREGISTER_WITHIN
+    for sender, leaving in [(sender, sender.leave()) for sender in senders]:
+        leaving.join(max(deadline - time.monotonic(), 0))
+        if leaving.is_alive():
+            sender.may_register = False
+            sender.connection.interrupt()

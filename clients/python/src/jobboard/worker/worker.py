@@ -32,7 +32,7 @@ from .logs import configured
 from .loop import LoopPool
 from .options import MODES, Options, default_concurrency, default_name
 from .performer import Performer
-from .sender import Sender
+from .sender import leave, senders_of
 from .threads import ThreadPool
 
 if TYPE_CHECKING:
@@ -243,9 +243,10 @@ class Worker:
     def _work(self, pool: Pool, burst: bool) -> bool:
         self.options.burst = burst
         engine = Engine(self.board, self.options, pool, self._given)
-        engine.sender = Sender(engine)
+        senders = senders_of(engine)
+        engine.senders = {shard.key: sender for sender in senders for shard in sender.shards}
         claimer, listener = Claimer(engine), Listener(engine)
-        self.health = Health(engine, [claimer, engine.sender])
+        self.health = Health(engine, [claimer, *senders])
         pool.start(engine)
         self._engine = engine
         if self._stops:
@@ -257,15 +258,17 @@ class Worker:
             *(self.options.concurrency, self.options.mode),
         )
         self._warn_of_idle_queues()
-        engine.sender.start()
+        for sender in senders:
+            sender.start()
         if self.options.listen:
             listener.start()
         claimer.start()
         self.health.start()
         try:
             while not engine.wants_stop.wait(LOOK):
-                claimer.connection.give_up(claimer.block / 1000 + SILENT)
-                engine.sender.connection.give_up(SILENT)
+                claimer.give_up(SILENT)
+                for sender in senders:
+                    sender.connection.give_up(SILENT)
         finally:
             all_done = self._go_home(engine, claimer)
             listener.close()
@@ -313,7 +316,7 @@ class Worker:
         if not engine.wait_sent(LEAVE_WITHIN):
             log.warning("%s ends without having told the server of %d jobs", self.name, len(engine.held))
         claimer.join(engine.board.block / 1000 + 1)
-        engine.sender.leave()
+        leave(engine.each_sender())
         log.info("%s has stopped: it ended %s", self.name, journal.counted(engine.done, "job", "jobs"))
         return all_done
 
