@@ -37,19 +37,27 @@ class Listener(threading.Thread):
         backoff = Backoff()
         while not self.closed.is_set():
             pubsub: Any = None
+            senders = self.engine.senders
+            # A cluster's client listens at the node of the first channel. Each node hears of all.
+            channels = sorted(self.boards, key=lambda channel: senders[self.boards[channel]].failed)
+            home = senders[self.boards[channels[0]]]
             try:
                 pubsub = self.engine.board.client.pubsub()  # type: ignore[no-untyped-call]
-                pubsub.subscribe(*self.boards)
+                pubsub.subscribe(*channels)
                 # What happened while nobody listened is in the answers to heartbeats.
                 for sender in self.engine.each_sender():
                     sender.beat_soon()
                 while not self.closed.is_set():
+                    if home.failed and not home.alone:
+                        raise ConnectionError("the node of the subscription does not answer")
                     message = pubsub.get_message(timeout=1.0)
                     if message is not None:
                         self._hear(message)
                         backoff.reset()
             except (*TROUBLE, *BROKEN) as error:
                 log.debug("not listening: %s", error)
+                if not home.alone:
+                    home.beat_soon()  # which tells whether its node is away
                 backoff.wait(self.closed)
             except redis.RedisError as error:
                 log.warning("cancels are seen at heartbeats only: %s", error)
