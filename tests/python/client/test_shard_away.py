@@ -10,9 +10,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import redis.asyncio
 from harness import Server, wait_until
 from harness.cluster import Cluster
-from jobboard import Board, ShardedBoard, Worker
+from jobboard import AsyncShardedBoard, Board, ShardedBoard, Worker
 
 SHARDS = 6
 
@@ -231,3 +232,37 @@ def test_all_shards_away_and_back(cluster, work, until, caplog) -> None:
     shop.post(shop.board.boards, 1)
     until(lambda: len(done) == 2 * SHARDS, 20, what="it works again")
     assert worker.stop() is True
+
+
+def test_the_worker_of_an_async_board(shop, work, until) -> None:
+    done = []
+    port = shop.here[0].client.get_primaries()[0].port
+    client = redis.asyncio.RedisCluster(host="127.0.0.1", port=port, socket_timeout=1.0)
+    board = AsyncShardedBoard("jobs", client, shards=SHARDS)
+
+    @board.handler()
+    async def handler(context, payload) -> None:
+        done.append(payload)
+
+    work(board, lease="3s")
+    shop.post(shop.board.boards, 1)
+    until(lambda: len(done) == SHARDS, what="it works everywhere")
+    kill(shop.lost)
+    shop.post(shop.here)
+    until(lambda: shop.count("complete") == 4 * len(shop.here), 15, what="claimed and ended")
+
+
+def test_it_is_ready_while_a_shard_answers(shop, goes, work, until) -> None:
+    shop.board.handler()(lambda context, payload: None)
+    worker = work(shop.board, lease="2s", block="100ms", health_port=0).worker
+    until(lambda: hasattr(worker, "health") and worker.health.ready)
+    goes(shop.lost)
+    time.sleep(3)
+    for _ in range(20):
+        assert worker.health.live and worker.health.ready
+        time.sleep(0.1)
+    for one in shop.cluster.primaries:
+        if one is not shop.lost:
+            one.kill()
+    until(lambda: not worker.health.ready, 20, what="not ready without any")
+    assert worker.health.live

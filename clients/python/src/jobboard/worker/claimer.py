@@ -40,10 +40,10 @@ class Place:
         self.backoff = Backoff()
         self.failed = False
         """The last command has got no answer."""
-        self.lost: float | None = None
-        """When that was, while no claim has been answered since."""
+        self.lost = 0.0
+        """When it has got no answer, by the monotonic clock, unless a claim was answered since."""
         self.due = 0.0
-        """When it is asked again, by the monotonic clock."""
+        """When it is asked again."""
         self.to_keep = list(self.shards) if engine.options.keep else []
         """The boards that are not yet told how long to keep completed jobs."""
         self.behind = list(self.shards) if engine.options.named else []
@@ -55,23 +55,27 @@ class Place:
 
     @property
     def away(self) -> bool:
-        """Whether it is not to be asked now. Its sender finds out when there is an answer, unless it is the
-        only one: the others' jobs shall not wait for that.
+        """Whether it is not to be asked now. Where there are others, its sender finds out when there is an
+        answer: jobs of theirs shall not wait for that.
         """
-        if self.lost is None:
-            return False
-        unheard = not self.sender.alone and (self.sender.heard or 0.0) < self.lost
+        sender = self.sender
+        unheard = not sender.alone and (sender.failed or sender.heard < self.lost)
         return unheard or time.monotonic() < self.due
 
     def trouble(self) -> None:
-        self.failed, self.lost = True, time.monotonic()
-        self.due = self.lost + self.backoff.take()
+        """A command has got no answer."""
+        self.suspect()
+        self.failed, self.due = True, self.lost + self.backoff.take()
+
+    def suspect(self) -> None:
+        """Leaves it to its sender whether there is an answer."""
+        self.lost = time.monotonic()
         if not self.sender.alone:
             self.sender.beat_soon()
 
     def well(self) -> None:
         """A claim was answered."""
-        self.lost = None
+        self.lost = self.due = 0.0
         self.backoff.reset()
 
 
@@ -86,9 +90,9 @@ class Claimer(threading.Thread):
         super().__init__(name="jobboard-claimer", daemon=True)
         self.engine = engine
         self.places = [Place(engine, sender) for sender in engine.each_sender()]
-        self.stops = [(shard, place) for place in self.places for shard in place.shards]
+        self.round = [(shard, place) for place in self.places for shard in place.shards]
         """The shards, each with its place."""
-        self.at = hash(engine.name) % len(self.stops)
+        self.at = hash(engine.name) % len(self.round)
         self.home = self.at
         self.answered = False
         """A claim has been answered: a password that is refused later may be just being changed."""
@@ -96,7 +100,7 @@ class Claimer(threading.Thread):
         """Before the claim under way: how many runs had ended, None when we held none."""
         block = engine.options.block
         if block is None:
-            block = engine.board.block if len(self.stops) == 1 else SHARD_BLOCK
+            block = engine.board.block if len(self.round) == 1 else SHARD_BLOCK
         self.block = block
 
     def run(self) -> None:
@@ -132,7 +136,7 @@ class Claimer(threading.Thread):
             return True
 
     def _claim(self) -> None:
-        engine, burst, count = self.engine, self.engine.options.burst, len(self.stops)
+        engine, burst, count = self.engine, self.engine.options.burst, len(self.round)
         for place in self.places:
             if place.is_new:
                 self._try(place, lambda: None)
@@ -159,7 +163,7 @@ class Claimer(threading.Thread):
         """Whether a claim at a shard has brought jobs; None when the shard is away. One that waits gives up
         the right to claim also without jobs.
         """
-        engine, (shard, place) = self.engine, self.stops[number]
+        engine, (shard, place) = self.engine, self.round[number]
 
         def ask() -> bool:
             words = ["JOB.CLAIM", shard.key, engine.name, *engine.claim_words(shard, engine.asked), *wait]
@@ -189,11 +193,15 @@ class Claimer(threading.Thread):
             if not engine.stopping:
                 if place.failed:  # the first failure may be that of a connection which broke long ago
                     place.sender.outage.gone(explained_of(error, engine.board.client), "claiming")
+                node = place.connection.node
+                for other in self.places:
+                    if other.connection.node == node:  # each would hold us up as long as this one has
+                        other.suspect()
                 place.trouble()
             return None
 
     def _meet(self, place: Place) -> None:
-        keep, parts = self.engine.options.keep, len(self.stops)
+        keep, parts = self.engine.options.keep, len(self.round)
         while place.to_keep:
             keep_completed(place.to_keep[0], partial(self._request, place), keep, parts)
             del place.to_keep[0]

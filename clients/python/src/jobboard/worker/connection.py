@@ -51,6 +51,9 @@ class Connection:
     redis-py's own resending is not used: what is sent again, and when, is the worker's business.
     """
 
+    node: str | None = None
+    """There is but one."""
+
     def __init__(self, client: redis.Redis) -> None:
         self._pool = client.connection_pool
         self._connection: Any = None
@@ -131,7 +134,7 @@ class ClusterConnection:
     def __init__(self, client: redis.RedisCluster, key: str | None = None) -> None:
         self._client = client
         cluster: Any = client
-        self._slot: int | None = None if key is None else cluster.keyslot(encoded([key])[0])
+        self._slot: Any = None if key is None else cluster.keyslot(encoded([key])[0])
 
     def ask(self, commands: list[list[Any]]) -> list[Reply]:
         found: list[Reply] = []
@@ -160,6 +163,14 @@ class ClusterConnection:
         except redis.exceptions.SlotNotCoveredError:
             nodes.initialize()
             return nodes.get_node_from_slot(slot)
+
+    @property
+    def node(self) -> str | None:
+        """That of its board, as far as is known."""
+        try:
+            return str(self._client.nodes_manager.get_node_from_slot(self._slot).name)
+        except redis.exceptions.SlotNotCoveredError:
+            return None
 
     def interrupt(self) -> None:
         """A cluster's client cannot be interrupted: the wait ends by itself."""

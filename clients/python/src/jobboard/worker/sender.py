@@ -53,7 +53,7 @@ class Sender(threading.Thread):
         """There is no other sender."""
         self.connection = connection_of(engine.board.client, shards[0].key)
         self.outage = Outage(log, engine.name if self.alone else f"{engine.name}: {shards[0].key}")
-        self.heard: float | None = None
+        self.heard = 0.0
         """When it sent last what the server has answered, by the monotonic clock."""
         self.backoff = Backoff()
         self.sending = threading.Lock()
