@@ -25,7 +25,8 @@ class Health:
     stop. `/ready` does while it also hears from the server and is not about to stop; else 503. The file is
     touched while the worker is ready, and removed at its end.
 
-    A server that is away makes a worker not ready, and keeps it alive: to start it again would not help.
+    A server that is away makes a worker not ready, and keeps it alive: to start it again would not help. Over
+    shards one that answers is enough.
     """
 
     def __init__(self, engine: Engine, threads: list[threading.Thread]) -> None:
