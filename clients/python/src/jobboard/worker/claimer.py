@@ -27,8 +27,6 @@ KEEP_FOR = "1h"
 """How long completed jobs are kept unless told otherwise; how many of them, the server says."""
 SHARD_BLOCK = 250
 """How long a worker of a sharded board waits at one shard before it looks at all others again, ms."""
-AGAIN = 0.02
-"""Seconds that it waits at least before it asks again a server that was away."""
 
 
 class Place:
@@ -156,8 +154,9 @@ class Claimer(threading.Thread):
             self._end_of_burst()
             return
         engine.not_claimed()
-        due = min((place.due for place in self.places if place.away), default=0.0)
-        engine.wants_stop.wait(max(due - time.monotonic(), AGAIN))
+        if away := [place.due for place in self.places if place.away]:
+            left = min(away) - time.monotonic()
+            engine.wants_stop.wait(left if left > 0 else SHARD_BLOCK / 1000)
 
     def _ask(self, number: int, wait: list[Any]) -> bool | None:
         """Whether a claim at a shard has brought jobs; None when the shard is away. One that waits gives up
