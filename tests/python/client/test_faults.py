@@ -172,7 +172,7 @@ def test_an_idle_worker_is_not_blamed_for_an_outage(proxied, work, until, caplog
     board.handler()(lambda context, payload: context.flush("30s"))
     with caplog.at_level(logging.WARNING, "jobboard.worker"):
         running = work(board, lease=None)
-        sender = until(lambda: running.worker._engine).sender
+        [sender] = until(lambda: running.worker._engine).each_sender()
         until(lambda: sender.beaten is not None, what="the first heartbeat")
         until(lambda: time.monotonic() - sender.beaten > 1.5, what="a while without jobs")
         beaten = sender.beaten

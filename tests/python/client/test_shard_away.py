@@ -129,6 +129,29 @@ def test_ends_of_the_shard_that_was_away_are_told(shop, work, until, caplog) -> 
     assert not [one.key for one in shop.here if one.key in caplog.text]
 
 
+def test_an_end_that_cannot_be_told_leaves_room_for_others(shop, goes, work, until) -> None:
+    began, end = [], threading.Event()
+
+    @shop.board.handler()
+    def handler(context, payload):
+        began.append(payload)
+        end.wait(60)
+
+    work(shop.board, concurrency=1)
+    shop.post(shop.gone[:1], 1)
+    until(lambda: began, what="it runs")
+    goes(shop.lost)
+    time.sleep(1.5)
+    end.set()
+    shop.post(shop.here, 1)
+    until(lambda: shop.count("complete") == len(shop.here), 10, what="the others' are done")
+    if goes is silence:
+        os.kill(shop.lost.process.pid, signal.SIGCONT)
+        until(lambda: shop.gone[0].count(state="complete") == 1, 20, what="told")
+        shop.post(shop.board.boards, 1)
+        until(lambda: shop.count("complete") == 2 * len(shop.here), 10, what="more are done")
+
+
 def test_a_shard_that_comes_back_is_worked_on(shop, work, until) -> None:
     done = []
     shop.board.handler()(lambda context, payload: done.append(payload))

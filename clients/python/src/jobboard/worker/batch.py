@@ -44,6 +44,8 @@ class Batch:
         self.engine.troubled(shards)
         if self.chained:
             self.engine.not_claimed()
+        else:
+            self.engine.look_for_room()
 
     # Reports
 

@@ -239,6 +239,11 @@ class Engine:
             self.asked = 0
             self.changed.notify_all()
 
+    def look_for_room(self) -> None:
+        """Runs have ended, and nothing was claimed along with that."""
+        with self.lock:
+            self.changed.notify_all()
+
     def _hold(self, shard: Requests, job: Job) -> Run | None:
         known, self.seen[shard.key] = self.seen[shard.key], max(self.seen[shard.key], job.token)
         run = Run(shard, job, self.senders[shard.key])

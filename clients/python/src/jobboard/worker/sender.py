@@ -96,6 +96,8 @@ class Sender(threading.Thread):
             self.ends_due = min(self.ends_due, due)
             if gather and first or not gather and not here:
                 self.wake.notify()
+        if self.failed and not self.alone:
+            self.engine.look_for_room()  # others need not wait until it is sent
         if here and not gather:
             self.flush()
 
@@ -249,8 +251,8 @@ class Sender(threading.Thread):
                     break
             if not self._count(returned):
                 return
-        # With an end to a server that may be away, the right to claim would be away too.
-        batch = Batch(self.engine, self.may_register and beat, may_claim=not self.failed)
+        # With an end to a server that may be away, the right to claim at others would be away too.
+        batch = Batch(self.engine, self.may_register and beat, may_claim=self.alone or not self.failed)
         try:
             batch.add_reports(reports)
             batch.add_steps(steps)
@@ -282,6 +284,8 @@ class Sender(threading.Thread):
                 self.engine.fail(error)
         if batch.not_registered:
             self.may_register = False
+        if not batch.may_claim:
+            self.engine.look_for_room()
         for run, outcome in batch.instead:
             self.end(run, outcome, here=False)
         with self.lock:
