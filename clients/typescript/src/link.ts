@@ -268,7 +268,7 @@ export class Link {
 
   #begun(way: Way, block: number): void {
     if (this.#pending === 0) {
-      this.#since = Date.now();
+      this.#since = performance.now();
       this.#longest = 0;
       way.ref();
       this.#watch ??= setInterval(() => {
@@ -280,7 +280,7 @@ export class Link {
   }
 
   #done(way: Way): void {
-    this.#since = Date.now();
+    this.#since = performance.now();
     this.#pending -= 1;
     if (this.#pending === 0) way.unref();
   }
@@ -360,7 +360,7 @@ export class Link {
   }
 
   async #connect(patient: boolean): Promise<Way> {
-    const end = Date.now() + CONNECT;
+    const end = performance.now() + CONNECT;
     for (let wait = 50; ; wait *= 2) {
       if (this.#closed) throw new ConnectionLost('it was closed');
       if (this.#way) this.#drop(this.#way);
@@ -381,7 +381,7 @@ export class Link {
         if (isOfTheProgram(error)) throw error;
         const refused = error instanceof ErrorReply && this.#named(refusal(error.message));
         if (refused instanceof BoardError) throw refused;
-        if (!patient || isOfTls(textOf(error)) || Date.now() + wait > end) throw lost(error, this.#shown, way.tls);
+        if (!patient || isOfTls(textOf(error)) || performance.now() + wait > end) throw lost(error, this.#shown, way.tls);
         await new Promise((resolve) => setTimeout(resolve, wait));
       }
     }
@@ -400,10 +400,10 @@ export class Link {
 
   /** A connection on which nothing comes for too long is dead, although nobody has said so. */
   #look(): void {
-    const late = this.#looked > 0 && Date.now() - this.#looked > 3000; // it was this process that stood still
-    this.#looked = Date.now();
+    const late = this.#looked > 0 && performance.now() - this.#looked > 3000; // it was this process that stood still
+    this.#looked = performance.now();
     if (late) this.#since = this.#looked;
-    if (this.#pending > 0 && this.#way && Date.now() - this.#since > this.#longest + PATIENCE) this.#drop(this.#way);
+    if (this.#pending > 0 && this.#way && performance.now() - this.#since > this.#longest + PATIENCE) this.#drop(this.#way);
   }
 }
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { Abandon, Board, BoardError, ConnectionLost, type Context, Next, RateLimited, Retry, Worker, type WorkerEvents } from '../src/index.js';
+import { Abandon, Board, BoardError, ConnectionLost, type Context, Next, RateLimited, Retry, TimedOut, Worker, type WorkerEvents } from '../src/index.js';
 import { Away } from '../src/errors.js';
 import { Link } from '../src/link.js';
 import { TestServer } from '../src/testing.js';
@@ -437,4 +437,39 @@ test('a pause leaves nothing behind in a worker, and ends when that stops', asyn
   const pauses = engine.pause(600_000);
   engine.goHome();
   await pauses;
+});
+
+describe('the clock of the machine', () => {
+  /** Sets it, until the test ends. */
+  const setClock = (t: TestContext, by: number): void => {
+    const now = Date.now.bind(Date);
+    t.mock.method(Date, 'now', () => now() + by);
+  };
+
+  test('is set back, and a wait ends in its time', async (t) => {
+    const board = server.board();
+    const id = await board.post({});
+    const waits = board.result(id, { timeout: '500ms' });
+    setClock(t, -3_600_000);
+    await assert.rejects(Promise.race([waits, sleep(10_000, undefined, { ref: false })]), TimedOut);
+  });
+
+  test('is set back, and a server that is away is not tried for ever', async (t) => {
+    const board = new Board('board', 'redis://127.0.0.1:1');
+    server.allow(board);
+    t.after(() => {
+      board.close();
+    });
+    const asked = board.count();
+    setClock(t, -3_600_000);
+    await assert.rejects(Promise.race([asked, sleep(20_000, undefined, { ref: false })]), ConnectionLost);
+  });
+
+  test('is set ahead, and no connection is given up', async (t) => {
+    const board = server.board();
+    const id = await board.post({});
+    const waits = board.result(id, { timeout: '2s' });
+    setClock(t, 3_600_000);
+    await assert.rejects(waits, TimedOut);
+  });
 });

@@ -91,7 +91,7 @@ export class Waiting extends Reading {
     refuseUnknown('watch', options, { ...PATIENCE, fields: true });
     const asked = options.fields;
     const fields = asked && [...new Set<FieldNames[number]>(['id', 'state', 'version', ...asked])];
-    const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
+    const end = options.timeout === undefined ? undefined : performance.now() + toMs(options.timeout, 'timeout');
     const ignored: ReadonlySet<string> = new Set(asked === undefined ? OF_HEARTBEATS : asked.includes('version') ? [] : ['version']);
     let last: readonly Reply[] | undefined;
     for (let version = 0; ; ) {
@@ -122,10 +122,10 @@ export class Waiting extends Reading {
   async *output(id: string, options: Patience & { since?: number; follow?: boolean } = {}): AsyncGenerator<OutputChunk, void, undefined> {
     refuseUnknown('output', options, { ...PATIENCE, since: true, follow: true });
     const { follow = true, signal } = options;
-    const end = options.timeout === undefined ? undefined : Date.now() + toMs(options.timeout, 'timeout');
+    const end = options.timeout === undefined ? undefined : performance.now() + toMs(options.timeout, 'timeout');
     for (let since = options.since ?? 0; ; ) {
       signal?.throwIfAborted();
-      const block = Math.max(1, Math.round(end === undefined ? BLOCK : Math.min(BLOCK, end - Date.now())));
+      const block = Math.max(1, Math.round(end === undefined ? BLOCK : Math.min(BLOCK, end - performance.now())));
       const words = [id, 'SINCE', String(since), ...(follow ? ['BLOCK', String(block)] : [])];
       const reply = await this.sendWaiting('JOB.OUTPUT', words, block, signal).catch((error: unknown) => {
         signal?.throwIfAborted();
@@ -146,7 +146,7 @@ export class Waiting extends Reading {
         };
       }
       if (texts.length === 0 && (!follow || ENDS.has(found['state'] as string))) return;
-      if (end !== undefined && Date.now() >= end) throw new TimedOut(`${id} has not ended in time`);
+      if (end !== undefined && performance.now() >= end) throw new TimedOut(`${id} has not ended in time`);
     }
   }
 
@@ -184,16 +184,16 @@ export class Waiting extends Reading {
   }
 
   async #wait(words: readonly Word[], { timeout, end: given, signal }: Patience & { end?: number | undefined }): Promise<Reply> {
-    const end = given ?? (timeout === undefined ? undefined : Date.now() + toMs(timeout, 'timeout'));
+    const end = given ?? (timeout === undefined ? undefined : performance.now() + toMs(timeout, 'timeout'));
     for (;;) {
       signal?.throwIfAborted();
-      const left = end === undefined ? BLOCK : Math.min(BLOCK, end - Date.now());
+      const left = end === undefined ? BLOCK : Math.min(BLOCK, end - performance.now());
       const block = Math.max(1, Math.round(left)); // 0 would be for ever
       const reply = await this.sendWaiting('JOB.WAIT', [String(block), ...words], block, signal).catch((error: unknown) => {
         signal?.throwIfAborted();
         throw error;
       });
-      if (reply !== null || (end !== undefined && Date.now() >= end)) return reply;
+      if (reply !== null || (end !== undefined && performance.now() >= end)) return reply;
     }
   }
 }
