@@ -235,6 +235,8 @@ export class Link {
   #closed = false;
   /** Told when the connection has gone. */
   onLost: (() => void) | undefined;
+  /** Told when the server has said nothing for so long that the connection was given up. */
+  onSilent: (() => void) | undefined;
 
   /** `single`: it asks one server, and none that Sentinels or a cluster name. */
   constructor(
@@ -294,7 +296,8 @@ export class Link {
     }
     const found = this.#named(refusal(error.message));
     if (!(found instanceof Away)) return found;
-    if (/^(READONLY|MOVED|ASK|CLUSTERDOWN)/.test(found.message)) this.#drop(way); // it had the board; who has it now?
+    // It had the board; who has it now? A primary without replicas may be one that is cut off, with a successor.
+    if (/^(READONLY|MOVED|ASK|CLUSTERDOWN)/.test(found.message) || (!this.single && found.message.startsWith('NOREPLICAS'))) this.#drop(way);
     throw new Away(`${found.message} (${this.#shown})`);
   }
 
@@ -348,7 +351,7 @@ export class Link {
   close(): void {
     this.#closed = true;
     clearInterval(this.#watch);
-    this.onLost = undefined;
+    this.onLost = this.onSilent = undefined;
     this.interrupt();
   }
 
@@ -403,7 +406,9 @@ export class Link {
     const late = this.#looked > 0 && performance.now() - this.#looked > 3000; // it was this process that stood still
     this.#looked = performance.now();
     if (late) this.#since = this.#looked;
-    if (this.#pending > 0 && this.#way && performance.now() - this.#since > this.#longest + PATIENCE) this.#drop(this.#way);
+    if (this.#pending === 0 || !this.#way || performance.now() - this.#since <= this.#longest + PATIENCE) return;
+    this.#drop(this.#way);
+    this.onSilent?.();
   }
 }
 

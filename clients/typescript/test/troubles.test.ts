@@ -473,3 +473,71 @@ describe('the clock of the machine', () => {
     await assert.rejects(waits, TimedOut);
   });
 });
+
+describe('a primary that Sentinels name', () => {
+  /** Two servers, and a Sentinel that names the first until it is told. */
+  async function watched(t: TestContext) {
+    const [old, fresh] = [await serverOf({ manualClock: false }), await serverOf({ manualClock: false })];
+    const port = (url: string): string => new URL(url).port;
+    let named = port(old.url);
+    const sockets: Socket[] = [];
+    const sentinel = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('data', (data) => {
+        const asked = data.toString();
+        if (asked.includes('GET-MASTER-ADDR-BY-NAME')) socket.write(`*2\r\n$9\r\n127.0.0.1\r\n$${String(named.length)}\r\n${named}\r\n`);
+        else socket.write(asked.includes('HELLO') ? '%0\r\n+OK\r\n+OK\r\n' : '+OK\r\n+OK\r\n');
+      });
+    });
+    await new Promise<void>((resolve) => sentinel.listen(0, '127.0.0.1', resolve));
+    const board = new Board('board', { server: { name: 'mymaster', sentinelRootNodes: [{ host: '127.0.0.1', port: (sentinel.address() as AddressInfo).port }] } });
+    server.allow(board);
+    const pid = Number(/process_id:(\d+)/.exec(String(await ask(old.url, 'INFO', 'server')))?.[1]);
+    t.after(() => {
+      board.close();
+      for (const socket of sockets) socket.destroy();
+      sentinel.close();
+    });
+    return {
+      board,
+      old,
+      fresh: fresh.board('board'),
+      freeze: () => process.kill(pid, 'SIGSTOP'),
+      failOver: () => {
+        named = port(fresh.url);
+      },
+    };
+  }
+
+  test('is left when it is cut off from its replicas', async (t) => {
+    const { board, old, fresh, failOver } = await watched(t);
+    await board.post(1, { id: 'a' });
+    await ask(old.url, 'CONFIG', 'SET', 'min-replicas-to-write', '1');
+    await assert.rejects(board.post(2, { id: 'b' }), /NOREPLICAS/);
+    failOver();
+    await board.post(2, { id: 'b' });
+    assert.equal(await fresh.state('b'), 'ready');
+  });
+
+  test('is left by a worker at once when it has gone silent', async (t) => {
+    const { board, fresh, freeze, failOver } = await watched(t);
+    const [begun, ends] = [gate(), gate()];
+    board.handler('first', async () => {
+      begun.open();
+      await ends.passed;
+    });
+    board.handler('second', () => 2);
+    const lost = gate();
+    const worker = started(t, board, { concurrency: 1, lease: '1m' });
+    worker.on('lost', lost.open);
+    await board.post({}, { name: 'first', id: 'first' });
+    await begun.passed;
+    freeze();
+    failOver();
+    ends.open();
+    await fresh.post({}, { name: 'second', id: 'second', retain: '1h' });
+    await lost.passed; // the end has got no answer, and the new primary does not know the job
+    // A claim at the old primary would wait for twelve seconds.
+    assert.equal(await fresh.result('second', { timeout: '8s' }), 2);
+  });
+});

@@ -119,6 +119,11 @@ export class Claims {
     this.#left = Math.max(this.#left, run.token);
   }
 
+  /** The server has gone silent elsewhere: a claim that waits would notice so much later as it waits. */
+  interrupt(): void {
+    this.#link.interrupt();
+  }
+
   close(): void {
     this.#link.close();
   }

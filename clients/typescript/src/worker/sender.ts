@@ -50,6 +50,9 @@ export class Sender implements Sending {
     this.#engine = engine;
     this.#link = engine.board.place.open(`${engine.options.name}:ends`);
     this.#link.onLost = engine.claims.troubled;
+    this.#link.onSilent = () => {
+      engine.claims.interrupt();
+    };
     this.#mayRegister = engine.options.register;
   }
 
