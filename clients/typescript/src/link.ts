@@ -5,7 +5,7 @@ import type { RedisClientOptions, RedisClientType } from '@redis/client';
 import { Away, BoardError, ConnectionLost, refusal } from './errors.js';
 import { HOW, refuseUnknownOfServer } from './known.js';
 import type { Reply } from './replies.js';
-import { checkPrimary, type Cluster, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
+import { type Address, checkPrimary, type Cluster, movingTo, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
 import { shown } from './shown.js';
 import { hintOf, isOfTls, optionsOfUrl } from './urls.js';
 import type { Word } from './words.js';
@@ -47,7 +47,7 @@ interface Way {
 
 /** A place is where connections are made to. */
 export class Place {
-  readonly #make: (name?: string) => Way;
+  readonly #make: (name?: string, moving?: string) => Way;
   readonly shown: string;
   /** The number of the database, which events carry. */
   readonly database: number;
@@ -69,7 +69,8 @@ export class Place {
       this.#user = userOf(found.nodeClientOptions);
     } else if (isCluster(found)) {
       if (key === undefined) throw new TypeError('in a cluster a board says where it is');
-      this.#make = (name) => foundWay(async () => ownerOf(found, key), name);
+      const known = new Map<string, Address>();
+      this.#make = (name, moving) => (moving === undefined ? foundWay(async () => ownerOf(found, key, known), name) : asking(foundWay(() => Promise.resolve(movingTo(found, moving)), name)));
       [this.shown, this.database, this.single] = [shownCluster(found), 0, false];
       this.#user = userOf({ ...found.rootNodes[0], ...found.defaults });
     } else if (isOther(found)) {
@@ -90,7 +91,7 @@ export class Place {
 
   /** A connection of its own, made when it is first asked. `name` shows in CLIENT LIST. */
   open(name?: string): Link {
-    return new Link(() => this.#make(name), this.shown, this.#user, this.single);
+    return new Link((moving) => this.#make(name, moving), this.shown, this.#user, this.single);
   }
 }
 
@@ -183,6 +184,16 @@ function foundWay(find: () => Promise<RedisClientOptions>, name: string | undefi
   };
 }
 
+/** To a node to which the slot of a board moves: it has the board already, and answers those who were sent to it. */
+function asking(way: Way): Way {
+  const send = way.send.bind(way);
+  way.send = async (words) => {
+    const [, answer] = await Promise.all([send(['ASKING']), send(words)]); // in this order
+    return answer;
+  };
+  return way;
+}
+
 const isCluster = (server: object | string): server is Cluster => typeof server === 'object' && 'rootNodes' in server;
 const isSentinels = (server: object | string): server is Sentinels => typeof server === 'object' && 'sentinelRootNodes' in server;
 const isOther = (server: object | string): boolean => typeof server === 'object' && ('getSentinelNode' in server || 'nodeClient' in server);
@@ -223,7 +234,7 @@ export const isClient = (server: object | string): server is AnyClient => typeof
  * sent again. It lets the process end while nothing is asked.
  */
 export class Link {
-  readonly #make: () => Way;
+  readonly #make: (moving?: string) => Way;
   readonly #shown: string;
   #way: Way | undefined;
   #connecting: Promise<Way> | undefined;
@@ -233,6 +244,8 @@ export class Link {
   #watch: NodeJS.Timeout | undefined;
   #looked = 0;
   #closed = false;
+  /** Where the board is moving to, as its node has said: `host:port`. */
+  #moving: string | undefined;
   /** Told when the connection has gone. */
   onLost: (() => void) | undefined;
   /** Told when the server has said nothing for so long that the connection was given up. */
@@ -240,7 +253,7 @@ export class Link {
 
   /** `single`: it asks one server, and none that Sentinels or a cluster name. */
   constructor(
-    make: () => Way,
+    make: (moving?: string) => Way,
     shown: string,
     readonly user: string,
     readonly single: boolean,
@@ -296,6 +309,7 @@ export class Link {
     }
     const found = this.#named(refusal(error.message));
     if (!(found instanceof Away)) return found;
+    if (!this.single) this.#moving = /^ASK \d+ (\S+)/.exec(found.message)?.[1];
     // It had the board; who has it now? A primary without replicas may be one that is cut off, with a successor.
     if (/^(READONLY|MOVED|ASK|CLUSTERDOWN)/.test(found.message) || (!this.single && found.message.startsWith('NOREPLICAS'))) this.#drop(way);
     throw new Away(`${found.message} (${this.#shown})`);
@@ -367,7 +381,8 @@ export class Link {
     for (let wait = 50; ; wait *= 2) {
       if (this.#closed) throw new ConnectionLost('it was closed');
       if (this.#way) this.#drop(this.#way);
-      const way = (this.#way = this.#make());
+      const way = (this.#way = this.#make(this.#moving));
+      this.#moving = undefined;
       way.on('error', () => {
         this.#drop(way);
       });

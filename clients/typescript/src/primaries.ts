@@ -43,7 +43,7 @@ export function shownCluster({ rootNodes }: Cluster): string {
   return `a cluster of ${rootNodes.map(({ url, socket }) => url ?? Object.values(socket ?? {}).join(':')).join(', ')}`;
 }
 
-interface Address {
+export interface Address {
   readonly host: string;
   readonly port: number;
 }
@@ -60,21 +60,36 @@ export async function primaryOf({ name, sentinelRootNodes, sentinelClientOptions
   return at(mapped(found, nodeAddressMap), nodeClientOptions);
 }
 
-/** Options for a client of the node that owns the slot of a key, as the first node that answers says. */
-export async function ownerOf({ rootNodes, defaults, nodeAddressMap }: Cluster, key: string): Promise<RedisClientOptions> {
-  const seeds = rootNodes.map((node) => ({ ...defaults, ...node, socket: { ...defaults?.socket, ...node.socket } }) as RedisClientOptions);
+/**
+ * Options for a client of the node that owns the slot of a key, as the first node that answers says: one of those that
+ * were named, or one of `known`, which takes up all that a node has told of.
+ */
+export async function ownerOf({ rootNodes, defaults, nodeAddressMap }: Cluster, key: string, known: Map<string, Address>): Promise<RedisClientOptions> {
+  const named = rootNodes.map((node) => ({ ...defaults, ...node, socket: { ...defaults?.socket, ...node.socket } }) as RedisClientOptions);
+  const seeds = [...named, ...[...known.values()].map((address) => at(address, defaults))];
   const found = await first(seeds, async (client) => {
     const slot = Number(await client.sendCommand(['CLUSTER', 'KEYSLOT', key]));
-    const ranges = (await client.sendCommand(['CLUSTER', 'SLOTS'])) as unknown as [number, number, [string | null, number]][];
+    const ranges = (await client.sendCommand(['CLUSTER', 'SLOTS'])) as unknown as [number, number, ...[string | null, number][]][];
     const range = ranges.find(([begin, end]) => begin <= slot && slot <= end);
     if (range === undefined) throw new Error(`it knows no owner of the slot ${String(slot)}`);
-    const [host, port] = range[2];
-    return { host: host ?? ((client.options.socket as { host?: string } | undefined)?.host ?? '127.0.0.1'), port };
+    const asked = (client.options.socket as { host?: string } | undefined)?.host ?? '127.0.0.1';
+    known.clear();
+    for (const [, , ...nodes] of ranges) {
+      for (const [host, port] of nodes) known.set(`${host ?? asked}:${String(port)}`, mapped({ host: host ?? asked, port }, nodeAddressMap));
+    }
+    const [host, port] = range[2] as [string | null, number];
+    return { host: host ?? asked, port };
   });
   return at(mapped(found, nodeAddressMap), defaults);
 }
 
 const at = (address: Address, options: object | undefined): RedisClientOptions => ({ ...options, socket: { ...(options as RedisClientOptions | undefined)?.socket, ...address } });
+
+/** Options for a client of the node that has a key while its slot moves there, as another node says: `host:port`. */
+export function movingTo({ defaults, nodeAddressMap }: Cluster, address: string): RedisClientOptions {
+  const colon = address.lastIndexOf(':');
+  return at(mapped({ host: address.slice(0, colon), port: Number(address.slice(colon + 1)) }, nodeAddressMap), defaults);
+}
 
 /** Raises when a server is none that writes: who named it may not have heard yet. */
 export async function checkPrimary(client: Pick<RedisClientType, 'sendCommand'>): Promise<void> {

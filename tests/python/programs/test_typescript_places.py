@@ -97,6 +97,42 @@ def test_a_cluster(server_kind: str, tmp_path: Path) -> None:
         cluster.close()
 
 
+def test_a_cluster_whose_named_node_is_lost(server_kind: str, tmp_path: Path) -> None:
+    """It has told of the others."""
+    cluster = Cluster(server_kind, replicas=1)
+    try:
+        owner = cluster.owner("board")
+        with place(f"cluster:{owner.port}", tmp_path) as program:
+            program.square(2)
+            replica = cluster.replica_of(owner)
+            wait_until(
+                lambda: replica.info("replication")["master_link_status"] == "up", what="the replica follows"
+            )
+            owner.kill()
+            program.square(3)
+            program.ends()
+    finally:
+        cluster.close()
+
+
+def test_a_board_that_has_gone_before_its_slot(server_kind: str, tmp_path: Path) -> None:
+    cluster = Cluster(server_kind)
+    try:
+        owner = cluster.owner("board")
+        other = next(one for one in cluster.primaries if one is not owner)
+        slot = cluster.slot("board")
+        with place(f"cluster:{other.port}", tmp_path) as program:
+            program.square(2)
+            cluster.begin_migration(slot, owner, other)
+            cluster.move("board", owner, other)
+            program.square(3)
+            cluster.end_migration(slot, other)
+            program.square(4)
+            program.ends()
+    finally:
+        cluster.close()
+
+
 def test_a_url_of_a_cluster_says_what_to_write(server_kind: str) -> None:
     cluster = Cluster(server_kind)
     try:
