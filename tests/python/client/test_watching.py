@@ -12,6 +12,7 @@ import redis
 import redis.asyncio
 from harness import wait_until
 from jobboard import AsyncBoard, Board, JobUnknown, ShardedBoard, Worker
+from jobboard.board import events
 from proxy import Proxy
 
 KEEPING = ["retain-complete", "keep-complete"]
@@ -201,6 +202,43 @@ def test_a_lost_connection_is_told_of(server, until) -> None:
             assert next(events).id == "b"
     finally:
         proxy.close()
+
+
+@pytest.mark.parametrize("how", ["blocking", "asyncio"])
+def test_a_silent_connection_is_given_up(server, until, monkeypatch, how) -> None:
+    """As of a machine that is gone, or a primary that stands still and has a successor."""
+    monkeypatch.setattr(events, "PING_EVERY", 0.2)
+    monkeypatch.setattr(events, "SILENCE", 2.0)
+    server.client().execute_command("ACL", "SETUSER", "dumb", "on", ">p", "~*", "&*", "+@all", "-ping")
+    proxy = Proxy(server.port)
+    user = {"username": "dumb", "password": "p"} if how == "blocking" else {}
+    board = Board("board", redis.Redis(port=proxy.port, **user))
+    board.settings_set({"events": "posted"})
+    heard = []
+
+    async def hear() -> None:
+        async with AsyncBoard("board", redis.asyncio.Redis(port=proxy.port)).events() as found:
+            async for event in found:
+                heard.append(event.event)
+
+    def listen() -> None:
+        if how == "asyncio":
+            asyncio.run(hear())
+        else:
+            for event in board.events():
+                heard.append(event.event)
+
+    threading.Thread(target=listen, daemon=True).start()
+    until(lambda: board.post(1) and heard, what="it listens")
+    time.sleep(3)
+    assert set(heard) == {"posted"}  # nothing happens, and nothing is missed
+    proxy.silence()
+    until(lambda: "missed" in heard, 30, what="another connection")
+    before = len(heard)
+    Board("board", server.client(decode_responses=False)).post(2)
+    until(lambda: len(heard) > before)
+    assert heard[-1] == "posted"
+    proxy.close()
 
 
 def test_asyncio(server, jobs, work) -> None:

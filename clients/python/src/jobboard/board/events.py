@@ -22,6 +22,10 @@ MISSED = "missed"
 PATIENCE = 1.0
 """Seconds that one look for a message takes, and after which a lost connection is tried again."""
 
+PING_EVERY = 3.0
+SILENCE = 10.0
+"""Seconds without a word, not even a pong, after which a connection is taken for lost."""
+
 LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 
@@ -112,6 +116,40 @@ class Source:
         return event if not self.kinds or event.event in self.kinds else None
 
 
+class Pulse:
+    """When to ping, and when a connection has been silent for too long: a frozen server, or a machine that is
+    gone, ends none.
+    """
+
+    def __init__(self) -> None:
+        self.heard = self.pinged = time.monotonic()
+
+    def take(self, message: Any) -> None:
+        if message is not None:
+            self.heard = time.monotonic()
+
+    def is_due(self) -> bool:
+        now = time.monotonic()
+        if now - self.pinged < PING_EVERY:
+            return False
+        if now - self.pinged > SILENCE:  # nobody has looked meanwhile, so nothing could be heard
+            self.heard = now
+        self.pinged = now
+        return True
+
+    def is_lost(self) -> bool:
+        """Also makes the next connection begin anew."""
+        lost = self.pinged - self.heard > SILENCE
+        if lost:
+            self.heard = self.pinged
+        return lost
+
+
+def is_of_ping(error: Exception) -> bool:
+    """A user without the right to ping is answered all the same."""
+    return isinstance(error, redis.exceptions.NoPermissionError) and "ping" in str(error).lower()
+
+
 class Events:
     """Walks over what happens on a board, from the moment when it was made until `close`."""
 
@@ -119,6 +157,7 @@ class Events:
         self._source = Source(board, kinds)
         run_sync(board, self._source.check())
         self._pubsub: Any = None
+        self._pulse = Pulse()
         self._connect()
 
     def __enter__(self) -> Events:
@@ -139,10 +178,18 @@ class Events:
     def __next__(self) -> Event:
         while (pubsub := self._pubsub) is not None:
             try:
+                if self._pulse.is_due():
+                    if self._pulse.is_lost():
+                        pubsub.connection.disconnect()
+                    pubsub.ping()
                 message = pubsub.get_message(timeout=PATIENCE)
+                self._pulse.take(message)
             except Exception as error:
                 if self._pubsub is None:
                     break  # it was closed meanwhile, which redis-py does not expect
+                if is_of_ping(error):
+                    self._pulse.take(error)
+                    continue
                 if not isinstance(error, LOST):
                     raise
                 time.sleep(PATIENCE)  # redis-py connects and subscribes again at the next call
@@ -166,6 +213,7 @@ class AsyncEvents:
     def __init__(self, board: Any, kinds: tuple[str, ...]) -> None:
         self._source = Source(board, kinds)
         self._pubsub: Any = None
+        self._pulse = Pulse()
         self._closed = False
 
     async def __aenter__(self) -> AsyncEvents:
@@ -190,10 +238,18 @@ class AsyncEvents:
                 await self._connect()
                 continue
             try:
+                if self._pulse.is_due():
+                    if self._pulse.is_lost():
+                        await pubsub.connection.disconnect()
+                    await pubsub.ping()
                 message = await pubsub.get_message(timeout=PATIENCE)
+                self._pulse.take(message)
             except Exception as error:
                 if self._closed:
                     break  # by another task
+                if is_of_ping(error):
+                    self._pulse.take(error)
+                    continue
                 if not isinstance(error, LOST):
                     raise
                 await asyncio.sleep(PATIENCE)
