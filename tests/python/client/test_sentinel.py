@@ -113,3 +113,31 @@ def test_boards_of_asyncio_and_of_other_processes_find_the_primary(watched: Watc
         return found.payload
 
     assert asyncio.run(look()) == 1
+
+
+def test_a_primary_that_is_cut_off_is_left(watched: Watched) -> None:
+    """Whoever is refused with NOREPLICAS asks the Sentinels again, with a new connection."""
+    old = watched.servers[0].client()
+    board = jobboard.Board("board", watched.url)
+    before = board.client.execute_command("CLIENT", "ID")
+    board.post(1, id="a")
+    assert board.client.execute_command("CLIENT", "ID") == before
+    old.config_set("min-replicas-to-write", 5)
+    with pytest.raises(redis.ResponseError, match="NOREPLICAS"):
+        board.post(2, id="b")
+    old.config_set("min-replicas-to-write", 0)
+    board.post(2, id="b")
+    assert board.client.execute_command("CLIENT", "ID") > before
+
+    async def main() -> None:
+        theirs = jobboard.AsyncBoard("board", watched.url)
+        before = await theirs.client.execute_command("CLIENT", "ID")
+        old.config_set("min-replicas-to-write", 5)
+        with pytest.raises(redis.ResponseError, match="NOREPLICAS"):
+            await theirs.post(3, id="c")
+        old.config_set("min-replicas-to-write", 0)
+        await theirs.post(3, id="c")
+        assert await theirs.client.execute_command("CLIENT", "ID") > before
+        await theirs.client.aclose()
+
+    asyncio.run(main())

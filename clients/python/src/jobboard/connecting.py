@@ -31,6 +31,68 @@ PATIENCE = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
 """A Sentinel that does not answer is passed over after so many seconds."""
 
 
+class _Leaving:
+    """A connection to a primary that Sentinels name. One that was refused with NOREPLICAS is made anew for
+    the next command: the primary may be cut off, and have a successor.
+    """
+
+    _cut_off = False
+
+    def _look(self, error: redis.ResponseError) -> None:
+        if str(error).startswith("NOREPLICAS"):
+            self._cut_off = True
+
+
+class _Blocking(_Leaving):
+    def read_response(self, *words: Any, **options: Any) -> Any:
+        found: Any = super()
+        try:
+            return found.read_response(*words, **options)
+        except redis.ResponseError as error:
+            self._look(error)
+            raise
+
+    def send_packed_command(self, *words: Any, **options: Any) -> None:
+        found: Any = super()
+        if self._cut_off:
+            self._cut_off = False
+            found.disconnect()
+        found.send_packed_command(*words, **options)
+
+
+class _Awaited(_Leaving):
+    async def read_response(self, *words: Any, **options: Any) -> Any:
+        found: Any = super()
+        try:
+            return await found.read_response(*words, **options)
+        except redis.ResponseError as error:
+            self._look(error)
+            raise
+
+    async def send_packed_command(self, *words: Any, **options: Any) -> None:
+        found: Any = super()
+        if self._cut_off:
+            self._cut_off = False
+            await found.disconnect()
+        await found.send_packed_command(*words, **options)
+
+
+class _Plain(_Blocking, redis.sentinel.SentinelManagedConnection):
+    pass
+
+
+class _Tls(_Blocking, redis.sentinel.SentinelManagedSSLConnection):
+    pass
+
+
+class _AsyncPlain(_Awaited, redis.asyncio.sentinel.SentinelManagedConnection):
+    pass
+
+
+class _AsyncTls(_Awaited, redis.asyncio.sentinel.SentinelManagedSSLConnection):
+    pass
+
+
 class Sentinels(NamedTuple):
     """What a Sentinel URL says. User, password, db and the options of the query are those of the servers;
     options that begin with `sentinel_` are those of the Sentinels. TLS is for both.
@@ -55,7 +117,8 @@ def connect(url: str | None = None, *, name: str = "the URL") -> redis.Redis:
     found = sentinels(url, name)
     watching: Any = redis.sentinel.Sentinel
     watched = watching(found.hosts, sentinel_kwargs=found.own, **found.options)
-    primary: redis.Redis = watched.master_for(found.service)
+    kind = _Tls if found.options.get("ssl") else _Plain
+    primary: redis.Redis = watched.master_for(found.service, connection_class=kind)
     return _named(primary, name)
 
 
@@ -68,7 +131,8 @@ def connect_async(url: str | None = None) -> redis.asyncio.Redis:
     found = sentinels(url, name)
     watching: Any = redis.asyncio.sentinel.Sentinel
     watched = watching(found.hosts, sentinel_kwargs=found.own, **found.options)
-    primary: redis.asyncio.Redis = watched.master_for(found.service)
+    kind = _AsyncTls if found.options.get("ssl") else _AsyncPlain
+    primary: redis.asyncio.Redis = watched.master_for(found.service, connection_class=kind)
     return _named(primary, name)
 
 
