@@ -8,7 +8,9 @@ import threading
 import jobboard
 import pytest
 import redis.asyncio
-from jobboard import AsyncBoard, ShardedBoard
+from harness import wait_until
+from harness.cluster import Cluster
+from jobboard import AsyncBoard, Board, ShardedBoard
 from jobboard.testing import run_inline
 
 
@@ -148,3 +150,39 @@ def test_output_is_awaited(server) -> None:
         await client.aclose()
 
     asyncio.run(whole())
+
+
+@pytest.mark.long
+def test_a_walk_goes_on_while_a_slot_moves(server_kind) -> None:
+    """The wait ends at the node where the board was, and the slot has not moved yet."""
+    cluster = Cluster(server_kind, primaries=2)
+    try:
+        board = Board("board", cluster.client(decode_responses=False))
+        board.block = 1000
+        board.post(1, id="a", retain="1h")
+        [job] = board.claim("w", lease="10m")
+        owner = cluster.owner("board")
+        other = next(one for one in cluster.primaries if one is not owner)
+        found, errors = [], []
+
+        def read() -> None:
+            try:
+                found.extend(chunk.text for chunk in board.output("a"))
+            except Exception as error:
+                errors.append(error)
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        wait_until(lambda: owner.info("clients")["blocked_clients"] == 1)
+        slot = cluster.slot("board")
+        cluster.begin_migration(slot, owner, other)
+        cluster.move("board", owner, other)
+        wait_until(lambda: owner.info("clients")["blocked_clients"] == 0)
+        wait_until(lambda: errors or other.info("clients")["blocked_clients"] == 1)
+        assert errors == []
+        cluster.end_migration(slot, other)
+        Board("board", cluster.client(decode_responses=False)).consume("w", "a", token=job.token)
+        reader.join(30)
+        assert (found, errors, reader.is_alive()) == ([], [], False)
+    finally:
+        cluster.close()

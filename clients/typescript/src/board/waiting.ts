@@ -127,10 +127,13 @@ export class Waiting extends Reading {
       signal?.throwIfAborted();
       const block = Math.max(1, Math.round(end === undefined ? BLOCK : Math.min(BLOCK, end - performance.now())));
       const words = [id, 'SINCE', String(since), ...(follow ? ['BLOCK', String(block)] : [])];
-      const reply = await this.sendWaiting('JOB.OUTPUT', words, block, signal).catch((error: unknown) => {
-        signal?.throwIfAborted();
-        throw error;
-      });
+      const ask = async (asked: readonly Word[]): Promise<Reply> =>
+        this.sendWaiting('JOB.OUTPUT', asked, block, signal).catch((error: unknown) => {
+          signal?.throwIfAborted();
+          throw error;
+        });
+      // A wait may end where a board was whose slot moves: who asks without waiting is sent after it.
+      const reply = (await ask(words)) ?? (follow ? await ask(words.slice(0, 3)) : null);
       if (reply === null) throw new JobUnknown(id, 'unknown');
       const found = mapping(reply);
       const texts = list(found['chunks'] as Reply).map(text);

@@ -215,6 +215,9 @@ class Waiting(Family):
                 left = max(min(left, round((deadline - time.monotonic()) * 1000)), 1)
             words = [id, "SINCE", since, *(["BLOCK", left] if follow else [])]
             found = yield from self._told(words)
+            if found is None and follow:
+                # A wait may end where a board was whose slot moves: who does not wait is sent after it.
+                found = yield from self._told(words[:3])
             if found is None:
                 raise JobUnknown(replies.text(id), "unknown")
             chunks = _chunks(found)
