@@ -10,7 +10,6 @@ and checksums.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import os
 import re
@@ -24,6 +23,7 @@ import machines
 import manual
 import notices
 import pages
+import release
 import rpm
 import snippets
 import versions
@@ -58,7 +58,7 @@ def main() -> None:
     run(ROOT / "scripts" / "typescript", "pack", JOBBOARD_DIST=str(DIST))
     chart(version)
     bill_of_materials(version)
-    checksums()
+    release.checksums(DIST)
     for path in sorted(DIST.iterdir()):
         print(f"{path.stat().st_size:>12,}  target/dist/{path.name}")
     for name, why in skipped.items():
@@ -176,14 +176,6 @@ def bill_of_materials(version: str) -> None:
     """What is linked into module and console, for those who have to look for known faults."""
     when = run("git", "log", "-1", "--format=%cI").strip()
     run(PYTHON, ROOT / "packaging" / "sbom.py", "packages", version, when, DIST)
-
-
-def checksums() -> None:
-    """In the format of `sha256sum --check`."""
-    lines = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(DIST.iterdir())
-    ]
-    (DIST / "SHA256SUMS").write_text("".join(lines))
 
 
 def run(*words: object, **variables: str) -> str:

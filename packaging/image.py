@@ -56,8 +56,7 @@ def main() -> None:
 def image(version: str, machine: Machine, programs: Programs) -> list[Path]:
     archive = files(machine, programs)
     bill = IMAGES / f"jobboard-{version}-linux-{machine.debian}.cdx.json"
-    when = datetime.fromtimestamp(commit_time(), timezone.utc).isoformat()
-    run(PYTHON, ROOT / "packaging" / "sbom.py", "image", version, when, bill, STAGE / machine.name)
+    run(PYTHON, ROOT / "packaging" / "sbom.py", "image", version, commit_date(), bill, STAGE / machine.name)
     container = buildah("from", "--arch", machine.debian, "scratch").strip()
     try:
         buildah("add", container, archive, "/")
@@ -144,6 +143,10 @@ def commit_time() -> int:
     return int(run("git", "-C", ROOT, "log", "-1", "--format=%ct"))
 
 
+def commit_date() -> str:
+    return datetime.fromtimestamp(commit_time(), timezone.utc).isoformat()
+
+
 def put(path: Path, content: str | bytes, mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -156,7 +159,7 @@ def settings(version: str) -> list[str]:
         "org.opencontainers.image.description": "Valkey with job boards, and their console",
         "org.opencontainers.image.version": version,
         "org.opencontainers.image.revision": run("git", "-C", ROOT, "rev-parse", "HEAD").strip(),
-        "org.opencontainers.image.created": datetime.fromtimestamp(commit_time(), timezone.utc).isoformat(),
+        "org.opencontainers.image.created": commit_date(),
         "org.opencontainers.image.licenses": "BSD-3-Clause",
     }
     words = [

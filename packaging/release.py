@@ -274,7 +274,7 @@ def about(name: str) -> str:
 
 
 def checksums(dist: Path) -> None:
-    """Of all that is there, but of what they are part of."""
+    """Of all that is there, but of what they are part of; in the format of `sha256sum --check`."""
     files = [
         path
         for path in sorted(dist.iterdir())

@@ -10,7 +10,6 @@ packages of Debian that are installed in ROOT, the module and the console. Equal
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import subprocess
@@ -22,6 +21,7 @@ from pathlib import Path
 import image
 import machines
 import notices
+import release
 from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType, Property
 from cyclonedx.model.bom import Bom
@@ -165,12 +165,11 @@ def asked(kind: str, name: str, range: str) -> Component:
 
 
 def released(path: Path) -> Component:
-    checksum = hashlib.sha256(path.read_bytes()).hexdigest()
     return Component(
         name=path.name,
         type=ComponentType.FILE,
         bom_ref=f"file:{path.name}",
-        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=checksum)],
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=release.sum_of(path))],
     )
 
 

@@ -141,6 +141,16 @@ def copied(second: Pod) -> redis.Redis:
     return client
 
 
+def started(first: Pod, second: Pod) -> dict[str, str]:
+    """Starts a primary with a job, and its copy. Returns what both were told."""
+    told = pair(first, second)
+    first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
+    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
+    second.start(**told)
+    copied(second)
+    return told
+
+
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
     (tmp_path / "volume").mkdir()
@@ -260,11 +270,7 @@ def test_a_primary_that_lost_its_volume_does_not_empty_its_copy(pods: tuple[Pod,
 def test_a_copy_with_data_does_not_follow_a_primary_without(pods: tuple[Pod, Pod]) -> None:
     """Both pods were away, so the primary had no copy to ask."""
     first, second = pods
-    told = pair(first, second)
-    first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
-    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
-    second.start(**told)
-    copied(second)
+    told = started(first, second)
     second.stop()
     first.stop()
     first.lose_volume()
@@ -345,11 +351,7 @@ def test_the_lines_of_the_page_hand_over_and_back(pods: tuple[Pod, Pod], tmp_pat
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    told = pair(first, second)
-    first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
-    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
-    second.start(**told)
-    copied(second)
+    told = started(first, second)
     assert run("server jobs-jobboard-0 FAILOVER") == "OK\n"
     wait_until(lambda: run("server jobs-jobboard-0 ROLE").startswith("slave"), what="it follows")
     assert run("server jobs-jobboard-0 CLIENT KILL TYPE normal")
@@ -457,11 +459,7 @@ def test_a_copy_with_a_new_password_holds_its_primary_up_no_longer(
 ) -> None:
     """A StatefulSet starts the copy anew first, and the primary when that is ready."""
     first, second = pods
-    told = pair(first, second)
-    first.start(**told, JOBBOARD_ALLOW_EMPTY="yes")
-    first.ready().execute_command("JOB.POST", "mails", "ann", "ID", "a")
-    second.start(**told)
-    copied(second)
+    told = started(first, second)
     second.stop()
     (tmp_path / "password").write_text("new")
     new = {**told, "JOBBOARD_PASSWORD_FILE": str(tmp_path / "password")}
