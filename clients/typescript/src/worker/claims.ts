@@ -119,7 +119,7 @@ export class Claims {
     this.#left = Math.max(this.#left, run.token);
   }
 
-  /** The server has gone silent elsewhere: a claim that waits would notice so much later as it waits. */
+  /** Ends a claim that waits: another connection has found the server silent, which this one would notice after the wait. */
   interrupt(): void {
     this.#link.interrupt();
   }

@@ -44,7 +44,7 @@ class Hooks(Hook):
             told += [done] if done else []
 
         def all_done(error: BaseException | None, posted: Any) -> None:
-            with ExitStack() as stack:  # each is told, also when another one raises
+            with ExitStack() as stack:  # calls every hook, also when one of them raises
                 for done in told:
                     stack.callback(done, error, posted)
 

@@ -26,7 +26,7 @@ class Listener(threading.Thread):
         self.engine = engine
         channels = {f"job.worker:{text(shard.key)}:{text(engine.name)}": shard.key for shard in engine.shards}
         self.boards = {data(channel): key for channel, key in channels.items()}
-        """By the channels on which the worker is told of their jobs."""
+        """The keys of the boards, by the channels on which the server publishes to this worker."""
         self.closed = threading.Event()
         self.ready = threading.Event()
 
