@@ -48,11 +48,12 @@ describe('steps', () => {
       const nothing: unknown = await context.step<unknown>('two', () => undefined);
       return [value, nothing];
     });
-    started(t, board, { lease: '2s' });
+    started(t, board, { lease: '1m' });
     const id = await task.post({});
     await until(() => calls === 1);
     open();
-    await ended(board, id).catch(() => ended(board, id)); // the test's own connection breaks, too
+    // The test's own connection breaks, too.
+    await until(async () => (await board.state(id).catch(() => null)) === 'complete');
     assert.deepEqual(await task.result(id), [1, null]);
     assert.equal(calls, 1);
   });
@@ -172,7 +173,7 @@ describe('signals', () => {
       }
       return (await context.waitFor('go', { within: '1h' }))?.value;
     });
-    started(t, board, { lease: '2s' });
+    started(t, board, { lease: '1m' });
     const id = await task.post({});
     await until(async () => (await board.state(id)) === 'claimed');
     open();
@@ -261,7 +262,7 @@ describe('children', () => {
     });
     await board.post({}, { name: 'empty', id: 'empty', retain: '1m' });
     await board.post({}, { name: 'cut', id: 'cut', retain: '1m' });
-    started(t, board, { lease: '2s', queues: ['default'] });
+    started(t, board, { lease: '1m', queues: ['default'] });
     assert.deepEqual(await board.result('empty'), { total: 0, pending: 0, unsuccessful: 0 });
     await until(async () => (await board.state('part')) === 'ready');
     open();

@@ -437,7 +437,7 @@ describe('broken connections', () => {
       return payload.n;
     });
     const first = await task.post({ n: 0 });
-    started(t, board, { lease: '2s' });
+    started(t, board, { lease: '6s' });
     await until(() => runs.length === 1);
     const deadline = async () => (await board.get(first))?.deadline ?? 0;
     for (let times = 0; times < 3; times += 1) {

@@ -23,7 +23,8 @@ import pytest
 from harness import executable, wait_until
 from harness.server import MODULE
 
-CONSOLE = Path(os.environ.get("JOBBOARD_CONSOLE_FILE", MODULE.parent / "jobboard-console"))
+ROOT = Path(__file__).resolve().parents[3]
+CONSOLE = Path(os.environ.get("JOBBOARD_CONSOLE_FILE", ROOT / "target" / "checked" / "jobboard-console"))
 ENVIRONMENT = {**os.environ, "JOBBOARD_MODULE": str(MODULE), "PYTHONUNBUFFERED": "1"}
 
 
