@@ -14,6 +14,7 @@ import redis.asyncio
 from harness import Server, wait_until
 from harness.cluster import Cluster
 from jobboard import AsyncShardedBoard, Board, ShardedBoard, Worker
+from jobboard.board import events
 
 SHARDS = 6
 
@@ -289,3 +290,22 @@ def test_it_is_ready_while_a_shard_answers(shop, goes, work, until) -> None:
             one.kill()
     until(lambda: not worker.health.ready, 20, what="not ready without any")
     assert worker.health.live
+
+
+def test_events_are_heard_from_another_node(shop, goes, until, monkeypatch) -> None:
+    """Every node of a cluster hears of all, and the one that the listener was connected to is gone."""
+    monkeypatch.setattr(events, "PING_EVERY", 0.2)
+    monkeypatch.setattr(events, "SILENCE", 3.0)
+    shop.board.settings_set({"events": "posted"})
+    heard = []
+
+    def listen() -> None:
+        for event in shop.board.events():
+            heard.append(event.id or event.event)
+
+    threading.Thread(target=listen, daemon=True).start()
+    until(lambda: shop.post(shop.here, 1) and heard, what="it listens")
+    goes(shop.lost)
+    until(lambda: "missed" in heard, 30, what="another connection")
+    (last,) = shop.post(shop.here[:1], 1)
+    until(lambda: last in heard, what="heard")

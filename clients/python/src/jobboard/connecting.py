@@ -31,6 +31,14 @@ PATIENCE = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
 """A Sentinel that does not answer is passed over after so many seconds."""
 
 
+TROUBLE = (redis.ConnectionError, redis.TimeoutError, OSError)
+"""No answer, or none from a server that can work: ask again later."""
+
+BROKEN = (AttributeError, TypeError, ValueError)
+"""What redis-py raises when a connection goes while it is at it: its buffers are gone, or another thread has
+closed them (a TypeError with hiredis)."""
+
+
 class _Leaving:
     """A connection to a primary that Sentinels name. One that was refused with NOREPLICAS is made anew for
     the next command: the primary may be cut off, and have a successor.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import redis
 
 from .. import replies
+from ..connecting import BROKEN, TROUBLE
 from .administering import Administering
 from .sending import Steps, run_async, run_sync
 
@@ -26,7 +27,7 @@ PING_EVERY = 3.0
 SILENCE = 10.0
 """Seconds without a word, not even a pong, after which a connection is taken for lost."""
 
-LOST = (redis.ConnectionError, redis.TimeoutError, OSError)
+LOST = (*TROUBLE, *BROKEN)
 
 
 class Event:
@@ -89,6 +90,16 @@ class Source:
         pool = getattr(board.client, "connection_pool", None)
         self.db = int(pool.connection_kwargs.get("db") or 0) if pool else 0
 
+    def pubsub(self, losses: int) -> Any:
+        """For a new connection, after so many were lost. A cluster's client gives one to the node of the
+        first channel; when that one is lost, any other node hears of all.
+        """
+        client = self.board.client
+        if not losses or not hasattr(client, "get_nodes"):
+            return client.pubsub()
+        nodes = client.get_nodes()
+        return client.pubsub(node=nodes[losses % len(nodes)])
+
     def check(self) -> Steps[None]:
         """Raises ValueError when the board does not publish all that is wanted."""
         try:
@@ -138,11 +149,7 @@ class Pulse:
         return True
 
     def is_lost(self) -> bool:
-        """Also makes the next connection begin anew."""
-        lost = self.pinged - self.heard > SILENCE
-        if lost:
-            self.heard = self.pinged
-        return lost
+        return self.pinged - self.heard > SILENCE
 
 
 def is_of_ping(error: Exception) -> bool:
@@ -157,7 +164,8 @@ class Events:
         self._source = Source(board, kinds)
         run_sync(board, self._source.check())
         self._pubsub: Any = None
-        self._pulse = Pulse()
+        self._closed = False
+        self._losses = 0
         self._connect()
 
     def __enter__(self) -> Events:
@@ -168,31 +176,37 @@ class Events:
 
     def close(self) -> None:
         """Ends the walk, also from another thread."""
-        pubsub, self._pubsub = self._pubsub, None
-        if pubsub is not None:
-            pubsub.close()
+        self._closed = True
+        self._disconnect()
 
     def __iter__(self) -> Iterator[Event]:
         return self
 
     def __next__(self) -> Event:
-        while (pubsub := self._pubsub) is not None:
+        while not self._closed:
             try:
+                if (pubsub := self._pubsub) is None:
+                    self._connect()
+                    if self._closed:
+                        break  # meanwhile
+                    return Event({"event": MISSED})
                 if self._pulse.is_due():
                     if self._pulse.is_lost():
-                        pubsub.connection.disconnect()
+                        raise redis.ConnectionError("the server is silent")
                     pubsub.ping()
                 message = pubsub.get_message(timeout=PATIENCE)
                 self._pulse.take(message)
             except Exception as error:
-                if self._pubsub is None:
-                    break  # it was closed meanwhile, which redis-py does not expect
+                if self._closed:
+                    break  # meanwhile, which redis-py does not expect
                 if is_of_ping(error):
                     self._pulse.take(error)
                     continue
                 if not isinstance(error, LOST):
                     raise
-                time.sleep(PATIENCE)  # redis-py connects and subscribes again at the next call
+                self._losses += 1
+                self._disconnect()
+                time.sleep(PATIENCE)
                 continue
             found = self._source.wanted(message)
             if found is not None:
@@ -200,11 +214,23 @@ class Events:
         raise StopIteration
 
     def _connect(self) -> None:
-        self._pubsub = self._source.board.client.pubsub()
-        self._pubsub.subscribe(*self._source.channels)
-        for _ in self._source.channels:
-            while self._pubsub.get_message(timeout=PATIENCE) is None:
-                pass
+        pubsub = self._source.pubsub(self._losses)
+        try:
+            pubsub.subscribe(*self._source.channels)
+            for _ in self._source.channels:
+                while pubsub.get_message(timeout=PATIENCE) is None:
+                    pass
+        except BaseException:
+            pubsub.close()
+            raise
+        self._pubsub, self._pulse = pubsub, Pulse()
+        if self._closed:  # meanwhile
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        pubsub, self._pubsub = self._pubsub, None
+        if pubsub is not None:
+            pubsub.close()
 
 
 class AsyncEvents:
@@ -213,8 +239,8 @@ class AsyncEvents:
     def __init__(self, board: Any, kinds: tuple[str, ...]) -> None:
         self._source = Source(board, kinds)
         self._pubsub: Any = None
-        self._pulse = Pulse()
         self._closed = False
+        self._losses = 0
 
     async def __aenter__(self) -> AsyncEvents:
         await self._connect()
@@ -225,22 +251,25 @@ class AsyncEvents:
 
     async def close(self) -> None:
         self._closed = True
-        if self._pubsub is not None:
-            await self._pubsub.aclose()
-            self._pubsub = None
+        await self._disconnect()
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
         while not self._closed:
-            if (pubsub := self._pubsub) is None:
+            if self._pubsub is None and not self._losses:
                 await self._connect()
                 continue
             try:
+                if (pubsub := self._pubsub) is None:
+                    await self._connect()
+                    if self._closed:
+                        break  # meanwhile
+                    return Event({"event": MISSED})
                 if self._pulse.is_due():
                     if self._pulse.is_lost():
-                        await pubsub.connection.disconnect()
+                        raise redis.ConnectionError("the server is silent")
                     await pubsub.ping()
                 message = await pubsub.get_message(timeout=PATIENCE)
                 self._pulse.take(message)
@@ -252,6 +281,8 @@ class AsyncEvents:
                     continue
                 if not isinstance(error, LOST):
                     raise
+                self._losses += 1
+                await self._disconnect()
                 await asyncio.sleep(PATIENCE)
                 continue
             found = self._source.wanted(message)
@@ -260,8 +291,9 @@ class AsyncEvents:
         raise StopAsyncIteration
 
     async def _connect(self) -> None:
-        await run_async(self._source.board, self._source.check())
-        pubsub = self._source.board.client.pubsub()
+        if not self._losses:
+            await run_async(self._source.board, self._source.check())
+        pubsub = self._source.pubsub(self._losses)
         try:
             await pubsub.subscribe(*self._source.channels)
             for _ in self._source.channels:
@@ -270,10 +302,14 @@ class AsyncEvents:
         except BaseException:  # also a cancel: the next call begins anew
             await pubsub.aclose()
             raise
+        self._pubsub, self._pulse = pubsub, Pulse()
         if self._closed:  # meanwhile
+            await self._disconnect()
+
+    async def _disconnect(self) -> None:
+        pubsub, self._pubsub = self._pubsub, None
+        if pubsub is not None:
             await pubsub.aclose()
-        else:
-            self._pubsub = pubsub
 
 
 class Watched:

@@ -15,7 +15,7 @@ from typing import Any
 import redis
 
 from .. import replies
-from ..worker.connection import BROKEN, TROUBLE
+from ..connecting import BROKEN, TROUBLE
 from ..worker.outage import Outage
 
 PATIENCE = 1.0

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import redis
 
 from .. import replies
+from ..connecting import TROUBLE
 from ..errors import translated
 from ..worker.backoff import Backoff
-from ..worker.connection import TROUBLE, Connection
+from ..worker.connection import Connection
 from ..worker.outage import Outage
 
 log = logging.getLogger("jobboard.celery")

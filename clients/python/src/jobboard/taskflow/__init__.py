@@ -7,7 +7,7 @@
 
 The key of the board is `namespace`. Options of the connection are those of TaskFlow's own redis board.
 
-Uses `worker`.
+Uses no other room.
 """
 
 from .board import JobBoard

@@ -14,7 +14,7 @@ import redis
 from taskflow.jobs import base
 from taskflow.types import notifier
 
-from ..worker.connection import BROKEN
+from ..connecting import BROKEN
 from . import postings
 from .job import FIELDS, STATES, Job, moment
 from .replies import ask, pairs, text

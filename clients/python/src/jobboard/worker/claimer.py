@@ -14,10 +14,10 @@ import redis
 from .. import replies
 from ..board import Requests
 from ..board.sending import Request
-from ..connecting import explained_of
+from ..connecting import TROUBLE, explained_of
 from ..errors import translated
 from .backoff import Backoff
-from .connection import TROUBLE, connection_of
+from .connection import connection_of
 from .engine import Engine
 from .sender import Sender
 

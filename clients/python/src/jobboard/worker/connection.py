@@ -11,13 +11,7 @@ from typing import Any
 import redis
 
 from ..arguments import encoded
-
-TROUBLE = (redis.ConnectionError, redis.TimeoutError, OSError)
-"""No answer, or none from a server that can work: ask again later."""
-
-BROKEN = (AttributeError, TypeError, ValueError)
-"""What redis-py raises when a connection goes while it is at it: its buffers are gone, or another thread has
-closed them (a TypeError with hiredis)."""
+from ..connecting import BROKEN
 
 _AWAY = {
     "UNBLOCKED",

@@ -10,9 +10,9 @@ from typing import Any
 
 import redis
 
+from ..connecting import BROKEN, TROUBLE
 from ..replies import data, text
 from .backoff import Backoff
-from .connection import BROKEN, TROUBLE
 from .engine import Engine
 
 log = logging.getLogger("jobboard.worker")

@@ -13,12 +13,12 @@ from typing import Any
 import redis
 
 from ..board import Requests
-from ..connecting import explained_of
+from ..connecting import TROUBLE, explained_of
 from ..outcomes import GivenUp, Nothing, Outcome
 from . import journal
 from .backoff import Backoff
 from .batch import Batch
-from .connection import TROUBLE, connection_of
+from .connection import connection_of
 from .engine import Engine
 from .outage import Outage
 from .run import Run
