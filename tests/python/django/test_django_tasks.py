@@ -25,7 +25,7 @@ TESTS = ROOT / "tests" / "python"
 HEAD = """
 import django
 django.setup()
-import datetime, sys
+import datetime, os, sys
 from django_site import *
 import jobboard
 def refused(call, *words, **options):
@@ -194,6 +194,19 @@ def test_a_name_that_cannot_be_imported_goes_back(server: Server, site: Any, wor
     assert "no task 'django_site.of_tomorrow' can be imported" in said
     record = server.board("site").get("new")
     assert record["state"] in ("scheduled", "ready") and record["reason"].startswith("no task ")
+
+
+def test_a_job_that_is_no_task_has_no_result(server: Server, site: Any):
+    lines = site("""
+whole = {"args": [], "kwargs": {}}
+board = jobboard.Board("site", os.environ["JOBBOARD_URL"])
+own = "django_site.add"
+for name, payload in (("os.getcwd", whole), (own, 7), (own, {**whole, "args": 1})):
+    board.post(payload, name=name, id="foreign")
+    print(refused(add.get_result, "foreign"))
+    board.delete("foreign")
+""")
+    assert lines == ["TaskResultDoesNotExist: foreign: this job was not enqueued as a task of Django's"] * 3
 
 
 def test_the_management_command(environment: dict[str, str], server: Server, site: Any):

@@ -112,6 +112,8 @@ class JobboardBackend(BaseTaskBackend):
             task = import_string(job.name)
         except ImportError as error:
             raise TaskResultDoesNotExist(f"{result_id}: its task cannot be imported: {error}") from error
+        if not isinstance(task, Task) or not results.is_of_task(job):
+            raise TaskResultDoesNotExist(f"{result_id}: this job was not enqueued as a task of Django's")
         changes: Any = {"priority": job.priority, "queue_name": job.queue, "backend": self.alias}
         return results.of_job(job, task.using(**changes), self.alias)
 

@@ -27,6 +27,16 @@ STATUS = {
 }
 
 
+def is_of_task(job: Job) -> bool:
+    """Others may post to the board, too, even under the name of a task."""
+    payload = job.payload
+    return (
+        isinstance(payload, dict)
+        and isinstance(payload.get("args"), list)
+        and isinstance(payload.get("kwargs"), dict)
+    )
+
+
 def of_job(job: Job, task: Task, alias: str) -> TaskResult:
     meta, payload = job.meta or {}, job.payload
     started = meta.get("started")
