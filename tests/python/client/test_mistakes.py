@@ -501,3 +501,19 @@ def test_a_job_that_waits_for_its_children_is_logged_as_that(jobs, caplog) -> No
     lines = [line for line in caplog.messages if " waits for " in line]
     assert ["waits for its children" in line for line in lines if "parent" in line] == [True]
     assert ["waits for signals" in line for line in lines if "asks" in line] == [True]
+
+
+@pytest.mark.parametrize("connections", [redis.ConnectionPool, redis.BlockingConnectionPool])
+def test_a_pool_without_room_for_a_worker(server, connections) -> None:
+    def board(most: int) -> Board:
+        client = redis.Redis(connection_pool=connections(port=server.port, max_connections=most))
+        found = Board("board", client)
+        found.task("nothing")(lambda: None)
+        return found
+
+    with pytest.raises(ValueError, match="a worker takes 4 connections, and max_connections of its .* is 3:"):
+        Worker(board(3))
+    enough = board(4)
+    enough.post({}, name="nothing")
+    assert Worker(enough, session=True).run(burst=True)
+    assert enough.count(state="complete") == 1

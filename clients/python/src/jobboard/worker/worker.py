@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("jobboard.worker")
 
+CONNECTIONS = 4
+"""Of its client, that a worker takes: to claim, to report, to listen, and to ask for one thing."""
+
 LEAVE_WITHIN = 3.0
 """Seconds to tell the server of the last ends, beyond `stop_within`."""
 LOOK = 5.0
@@ -123,6 +126,7 @@ class Worker:
             self.board: Board | ShardedBoard = board.blocking()
         else:
             self.board = board
+        check_pool(self.board.client)
         if handlers is not None and not isinstance(handlers, Handlers):
             raise TypeError(f"handlers is an object of Handlers, not {handlers!r:.100}")
         if mode is not None:
@@ -348,6 +352,16 @@ class Worker:
             thread.join()
             os.close(reader)
             os.close(writer)
+
+
+def check_pool(client: Any) -> None:
+    """Raises ValueError for a pool in which a worker would wait for its own connections."""
+    most = getattr(getattr(client, "connection_pool", None), "max_connections", None)
+    if most is not None and most < CONNECTIONS:
+        raise ValueError(
+            f"a worker takes {CONNECTIONS} connections, and max_connections of its client is {most}: "
+            "allow as many, and those that handlers use"
+        )
 
 
 def check_board(board: Any) -> None:
