@@ -15,6 +15,10 @@ export function textOrNull(reply: Reply): string | null {
   return reply === null ? null : text(reply);
 }
 
+export function bytes(reply: Reply): Buffer {
+  return Buffer.isBuffer(reply) ? reply : Buffer.from(text(reply));
+}
+
 export function list(reply: Reply | undefined): readonly Reply[] {
   return Array.isArray(reply) ? (reply as readonly Reply[]) : [];
 }

@@ -465,10 +465,14 @@ describe('working', () => {
     for await (const chunk of board.output('j')) {
       read.push(chunk.text);
       if (chunk.next === 1) await board.step('alice', job, 'a', 1, { output: [2, 'sky '] });
-      if (chunk.next === 2) await board.consume('alice', job, { output: [3, 'is blue'] });
+      if (chunk.next === 2) await board.step('alice', job, 'b', 1, { output: [3, Buffer.from([0xff, 0, 0x41])] });
+      if (chunk.next === 3) {
+        assert.deepEqual(chunk.data, Buffer.from([0xff, 0, 0x41]));
+        await board.consume('alice', job, { output: [4, 'is blue'] });
+      }
     }
-    assert.deepEqual(read, ['the ', 'sky ', 'is blue']);
-    for await (const chunk of board.output('j', { since: 2, follow: false })) assert.equal(chunk.text, 'is blue');
+    assert.deepEqual(read, ['the ', 'sky ', '\ufffd\0A', 'is blue']);
+    for await (const chunk of board.output('j', { since: 3, follow: false })) assert.equal(chunk.text, 'is blue');
     await assert.rejects(board.output('nobody').next(), JobUnknown);
   });
 

@@ -6,7 +6,7 @@ import { BoardError, JobFailed, JobUnknown, NoResult, ResultDropped, TimedOut } 
 import type { PostOptions } from '../generated.js';
 import { refuseUnknown } from '../known.js';
 import { type FieldNames, Job } from '../jobs.js';
-import { list, mapping, type Reply, text } from '../replies.js';
+import { bytes, list, mapping, type Reply, text } from '../replies.js';
 import type { Word } from '../words.js';
 import { recordWords } from './operating.js';
 import { Reading } from './reading.js';
@@ -20,6 +20,9 @@ export interface Patience {
 
 /** What a worker wrote at once. */
 export interface OutputChunk {
+  /** As it was written. A chunk may end within a character: a `TextDecoder` with `stream: true` joins them. */
+  readonly data: Buffer;
+  /** The same as text. */
   readonly text: string;
   /** The run that wrote it. */
   readonly attempt: number;
@@ -135,20 +138,21 @@ export class Waiting extends Reading {
       // A wait may end where a board was whose slot moves: who asks without waiting is sent after it.
       const reply = (await ask(words)) ?? (follow ? await ask(words.slice(0, 3)) : null);
       if (reply === null) throw new JobUnknown(id, 'unknown');
-      const found = mapping(reply);
-      const texts = list(found['chunks'] as Reply).map(text);
+      const found = mapping(reply, { chunks: (all) => list(all).map(bytes) });
+      const chunks = found['chunks'] as readonly Buffer[];
       since = found['next'] as number;
-      for (const [at, one] of texts.entries()) {
+      for (const [at, data] of chunks.entries()) {
         const first = at === 0;
         yield {
-          text: one,
+          data,
+          text: data.toString(),
           attempt: found['attempt'] as number,
           anew: first && found['anew'] === 1,
           missed: first ? (found['missed'] as number) : 0,
-          next: since - texts.length + at + 1,
+          next: since - chunks.length + at + 1,
         };
       }
-      if (texts.length === 0 && (!follow || ENDS.has(found['state'] as string))) return;
+      if (chunks.length === 0 && (!follow || ENDS.has(found['state'] as string))) return;
       if (end !== undefined && performance.now() >= end) throw new TimedOut(`${id} has not ended in time`);
     }
   }
