@@ -176,7 +176,7 @@ unsafe extern "C" fn aof_rewrite(
 
 unsafe extern "C" fn mem_usage(value: *const c_void) -> usize {
     // SAFETY: a value of ours, in a command of the server's: none of ours runs.
-    unsafe { board_of(value) }.map_or(0, |value| value.board.bytes())
+    unsafe { board_of(value) }.map_or(0, |value| value.arrived().bytes())
 }
 
 unsafe extern "C" fn digest(md: *mut raw::RedisModuleDigest, value: *mut c_void) {
@@ -209,7 +209,7 @@ unsafe extern "C" fn unlinked(ctx: *mut raw::RedisModuleKeyOptCtx, _value: *cons
 /// nothing but the value.
 unsafe extern "C" fn free_effort(_key: *mut raw::RedisModuleString, value: *const c_void) -> usize {
     // SAFETY: as for `mem_usage`; it is asked before the value is given away.
-    unsafe { board_of(value) }.map_or(1, |value| value.board.pieces().max(1))
+    unsafe { board_of(value) }.map_or(1, |value| value.arrived().pieces().max(1))
 }
 
 unsafe extern "C" fn free(value: *mut c_void) {

@@ -52,6 +52,11 @@ impl BoardValue {
         self.is_broken() && self.loader.is_none()
     }
 
+    /// The board, or as much of it as has come, for what counts its memory.
+    pub fn arrived(&self) -> &Board {
+        self.loader.as_ref().map_or(&self.board, |loader| loader.arrived())
+    }
+
     /// Calls `each` with the parts that a file or another server gets: those that have come of a board
     /// that is not whole yet, so that the others may follow there too.
     pub fn snapshot(&self, each: impl FnMut(&[u8])) {

@@ -109,6 +109,11 @@ impl Loader {
         self.ended || self.lost || self.held
     }
 
+    /// What it has read so far. It has no indexes yet.
+    pub fn arrived(&self) -> &Board {
+        &self.board
+    }
+
     /// Calls `each` with what it has read so far, as parts after which the others may follow: equal boards
     /// give equal bytes. O(n).
     pub fn snapshot(&self, mut each: impl FnMut(&[u8])) {

@@ -622,6 +622,15 @@ def test_a_board_is_broken_until_all_its_parts_are_there(target, parts):
     assert board.count() == 12 and broken_boards(target) == 0
 
 
+def test_a_board_whose_parts_still_come_counts_those_that_have_come(target, parts):
+    board = target.board()
+    payloads = 0
+    for part in parts:
+        pipe(target, part.bytes)
+        payloads += len(part.words[2])
+        assert board.client.memory_usage("board") > payloads * 0.9
+
+
 def test_who_waits_for_a_board_waits_until_all_its_parts_are_there(target, parts):
     claim = Waiter(target, "w1")
     wait = Parked(target, ("JOB.WAIT", "board", 20_000, "FOR", "present"))
