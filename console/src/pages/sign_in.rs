@@ -109,10 +109,16 @@ pub async fn sign_out(cx: RequestContext, body: Bytes) -> Response {
     ([(header::SET_COOKIE, cx.app.set_cookie(""))], Redirect::to(&own("/sign-in"))).into_response()
 }
 
-/// A path of this console; nothing that leads elsewhere.
+/// A path of this console; nothing that leads elsewhere, nor above the path that the console is under.
 fn own_path(to: Option<&str>) -> &str {
-    let own = |path: &&str| {
-        path.starts_with('/') && !path[1..].starts_with(['/', '\\']) && !path.chars().any(char::is_control)
+    let own = |to: &&str| {
+        let path = to.split(['?', '#']).next().unwrap_or_default();
+        let climbs =
+            path.split(['/', '\\']).any(|part| part.to_ascii_lowercase().replace("%2e", ".") == "..");
+        path.starts_with('/')
+            && !path[1..].starts_with(['/', '\\'])
+            && !climbs
+            && !to.chars().any(char::is_control)
     };
     to.filter(own).unwrap_or("/")
 }
@@ -139,12 +145,24 @@ mod tests {
 
     #[test]
     fn only_paths_of_our_own_are_returned_to() {
-        for other in
-            ["//evil.example", "/\\evil.example", "https://evil.example", "", "javascript:alert(1)", "/\n/x"]
-        {
+        for other in [
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "",
+            "javascript:alert(1)",
+            "/\n/x",
+            "/..",
+            "/../admin",
+            "/board/../../admin",
+            "/board\\..\\..\\admin",
+            "/%2E./admin",
+        ] {
             assert_eq!(own_path(Some(other)), "/", "{other}");
         }
-        assert_eq!(own_path(Some("/job?b=x")), "/job?b=x");
+        for own in ["/job?b=x", "/job?b=a&id=../x", "/.well-known", "/board?b=a#/../"] {
+            assert_eq!(own_path(Some(own)), own);
+        }
         assert_eq!(own_path(None), "/");
     }
 }
