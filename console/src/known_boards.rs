@@ -36,8 +36,12 @@ impl Finder {
         let asked = Instant::now();
         let mut last = self.last.lock().await;
         match &*last {
-            Last::Found(found, at, took) if at.elapsed() < (*took * SHARE).max(PAUSE) => {
-                return Ok(found.clone())
+            Last::Found(found, at, took) => {
+                // Who was away may be back any moment.
+                let share = if found.away.is_empty() { *took * SHARE } else { PAUSE };
+                if at.elapsed() < share.max(PAUSE) {
+                    return Ok(found.clone());
+                }
             }
             Last::Silence(until, failure) if *until > asked => return Err(failure.clone()),
             _ => {}

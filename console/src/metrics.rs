@@ -18,6 +18,7 @@ use crate::connection::reply::bytes;
 use crate::connection::Link;
 use crate::failure::Failure;
 use crate::known_boards::Finder;
+use crate::names::shown;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -40,7 +41,16 @@ impl Metrics {
     pub async fn boards(&self, app: &App) -> Result<(Link, Vec<Vec<u8>>), Failure> {
         let link = self.link(app).await?;
         let boards = match app.options.board.as_slice() {
-            [] => self.finder.boards(&link).await?.boards,
+            [] => {
+                let found = self.finder.boards(&link).await?;
+                // Half of the numbers would look like all of them.
+                if let Some(server) = found.away.first() {
+                    let text =
+                        format!("The server {} of the cluster does not answer.", shown(server.as_bytes()));
+                    return Err(Failure::Unreachable(text));
+                }
+                found.boards
+            }
             named => named.iter().map(|name| name.clone().into_bytes()).collect(),
         };
         Ok((link, boards))

@@ -1,5 +1,6 @@
 //! The memory of the servers: INFO memory, for the first page.
 
+use futures_util::future::join_all;
 use redis::{cmd, Value};
 
 use crate::app::RequestContext;
@@ -47,12 +48,15 @@ pub async fn look(cx: &RequestContext) -> Result<Vec<Memory>, Failure> {
     if !link.is_cluster() {
         return Ok(told(cx.ask_shared(b"", command()).await, None)?.into_iter().collect());
     }
+    let nodes = link.primaries().await?;
+    let replies = join_all(nodes.iter().map(|node| link.ask_node(Some(node), command()))).await;
     let mut found = Vec::new();
-    for node in link.primaries().await? {
-        found.extend(told(
-            link.ask_node(Some(&node), command()).await,
-            Some(format!("{}:{}", node.0, node.1)),
-        )?);
+    for ((host, port), reply) in nodes.iter().zip(replies) {
+        match told(reply, Some(format!("{host}:{port}"))) {
+            // The page of boards says that this server is away.
+            Err(Failure::Unreachable(_)) => {}
+            memory => found.extend(memory?),
+        }
     }
     Ok(found)
 }

@@ -1,7 +1,8 @@
 //! Where the server is: at an address, or where Sentinels say.
 
+use std::iter::once;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::{
@@ -9,6 +10,7 @@ use redis::{
     RedisConnectionInfo, RedisError, TlsCertificates,
 };
 
+use crate::access::sessions::lock;
 use crate::names::shown;
 use crate::query::Query;
 
@@ -23,10 +25,33 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Clone)]
 pub enum Place {
-    /// A server, or a node of a cluster, and the certificates for those that it names.
-    At(Box<ConnectionInfo>, Option<Box<TlsCertificates>>),
+    /// A server, or a node of a cluster.
+    At(Arc<Server>),
     /// The primary of a service that Sentinels watch.
     Watched(Arc<Sentinels>),
+}
+
+/// A server, or a node of a cluster with what is known of the others.
+pub struct Server {
+    pub address: ConnectionInfo,
+    /// For the nodes that it names.
+    pub certs: Option<TlsCertificates>,
+    /// The nodes of its cluster, as they were seen last.
+    pub nodes: Mutex<Vec<(String, u16)>>,
+}
+
+impl Server {
+    pub fn new(address: ConnectionInfo, certs: Option<TlsCertificates>) -> Arc<Self> {
+        Arc::new(Self { address, certs, nodes: Mutex::default() })
+    }
+
+    /// Its own address and those of the other nodes that are known.
+    pub fn all(&self) -> Vec<ConnectionInfo> {
+        let nodes = lock(&self.nodes);
+        let others = nodes.iter().map(|(host, port)| at_address(&self.address, host.clone(), *port));
+        let others = others.filter(|node| node.addr() != self.address.addr());
+        once(self.address.clone()).chain(others).collect()
+    }
 }
 
 /// Name and password.
@@ -51,7 +76,7 @@ impl Place {
             _ => Err("the address must begin with rediss://".to_owned()),
         };
         Ok(match self {
-            Self::At(server, _) => Self::At(with(*server)?.into(), Some(certs.into())),
+            Self::At(server) => Self::At(Server::new(with(server.address.clone())?, Some(certs))),
             Self::Watched(sentinels) => {
                 let sentinels = Arc::into_inner(sentinels).ok_or("they are in use")?;
                 Self::Watched(Arc::new(Sentinels {
@@ -70,7 +95,7 @@ impl Place {
                 .map(|(sentinels, user)| (Self::Watched(Arc::new(sentinels)), user))
                 .ok_or("redis+sentinel://[user:password@]host1:26379,host2:26379/service[/db]"),
             None => match url.into_connection_info() {
-                Ok(server) => Ok((Self::At(without_user(&server).into(), None), user_of(&server))),
+                Ok(server) => Ok((Self::At(Server::new(without_user(&server), None)), user_of(&server))),
                 Err(_) => Err("redis://127.0.0.1:6379/0"),
             },
         }

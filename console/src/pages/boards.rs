@@ -65,6 +65,9 @@ pub async fn view(cx: &RequestContext, kept: &mut super::Memory) -> Result<View,
             Ok(None) => {}
             Err(Failure::NotAllowed(_) | Failure::NotFound(_)) => hidden += 1,
             Err(Failure::Server(text)) => odd.push((board.as_slice(), text)),
+            Err(Failure::Unreachable(text)) if cx.session.link.is_cluster() => {
+                odd.push((board.as_slice(), text));
+            }
             Err(failure) => return Err(failure),
         }
     }
@@ -76,7 +79,10 @@ pub async fn view(cx: &RequestContext, kept: &mut super::Memory) -> Result<View,
                 (number(MOST_BOARDS as i64)) ". Open others by their name, or start the console with --board."
             }
         }
-        @if told.is_empty() && odd.is_empty() && hidden == 0 {
+        @for server in &found.away {
+            p.refused { "The server " (shown(server.as_bytes())) " of the cluster does not answer. Its boards are missing here until it does, or a replica takes its place." }
+        }
+        @if told.is_empty() && odd.is_empty() && hidden == 0 && found.away.is_empty() {
             p { @if wanted.is_empty() { "There is no board yet. The first JOB.POST makes one." } @else { "No board has such a name." } }
         }
         @if !told.is_empty() { (table(&told)) }
@@ -208,7 +214,8 @@ async fn boards(cx: &RequestContext) -> Result<Found, Failure> {
             other => other,
         }
     } else {
-        Ok(Found { boards: named.iter().map(|name| name.clone().into_bytes()).collect(), whole: true })
+        let boards = named.iter().map(|name| name.clone().into_bytes()).collect();
+        Ok(Found { boards, whole: true, ..Found::default() })
     }
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,61 @@ def test_a_user_whom_one_node_no_longer_takes_is_signed_out(consoles, spread: Cl
     wait_until(
         lambda: console.ask("/", headers={"Cookie": cookie}).status == 303, 60, what="the session ends"
     )
+
+
+def test_a_node_that_is_silent_hides_its_own_boards_alone(consoles, spread: Cluster):
+    keys = [f"jobs-{number}" for number in range(6)]
+    for key in keys:
+        spread.board(key).post(id="j")
+    silent = spread.owner(keys[0])
+    others = [key for key in keys if spread.owner(key) is not silent]
+    console = consoles(f"redis://127.0.0.1:{spread.primaries[0].port}")
+    os.kill(silent.process.pid, signal.SIGSTOP)
+    try:
+        says = f"127.0.0.1:{silent.port} of the cluster does not answer"
+        # A list of boards that is young is shown again, and says of each of them that it does not answer.
+        page = wait_until(lambda: says in (one := console.ask("/")).body and one, 60, what="it is missed")
+        assert page.status == 200
+        assert [key for key in keys if f"b={key}" in page.body] == others
+        for key in others:
+            assert console.ask(f"/board?b={key}").status == 200
+        answer = console.ask("/metrics")
+        assert (answer.status, answer.body) == (
+            503,
+            f"The server 127.0.0.1:{silent.port} of the cluster does not answer.\n",
+        )
+    finally:
+        os.kill(silent.process.pid, signal.SIGCONT)
+    wait_until(lambda: all(f"b={key}" in console.ask("/").body for key in keys), 60, what="all are back")
+    wait_until(lambda: console.ask("/metrics").status == 200, 60, what="and their numbers")
+
+
+@pytest.mark.long
+def test_a_replica_that_takes_the_place_of_a_silent_node_is_found(consoles):
+    """The one of --redis is silent, too: the console knows others from before."""
+    cluster = Cluster("valkey91", replicas=1)
+    keys = [f"jobs-{number}" for number in range(6)]
+    for key in keys:
+        cluster.board(key).post(id="j")
+    for server in cluster.servers:
+        cluster.ask(server, "ACL", "SETUSER", "ann", "on", ">secret", "+@all", "~*")
+    silent = cluster.owner(keys[0])
+    console = consoles(f"redis://127.0.0.1:{silent.port}")
+    assert all(f"b={key}" in console.ask("/").body for key in keys)
+    os.kill(silent.process.pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: all(f"b={key}" in console.ask("/").body for key in keys), 120, what="all boards")
+        for key in keys:
+            assert console.ask(f"/board?b={key}").status == 200
+        wait_until(lambda: console.ask("/metrics").status == 200, 60, what="their numbers")
+        assert console.ask("/sign-in", "POST", {"user": "ann", "password": "wrong"}).status == 401
+        signed_in = console.ask("/sign-in", "POST", {"user": "ann", "password": "secret"})
+        assert signed_in.status == 303
+        page = console.ask(f"/board?b={keys[0]}", headers={"Cookie": signed_in.cookie})
+        assert (page.status, "ann" in page.body) == (200, True)
+    finally:
+        os.kill(silent.process.pid, signal.SIGCONT)
+        cluster.close()
 
 
 def test_tls_to_each_node_with_a_private_ca_and_a_certificate(consoles, fresh_server, certificates: Path):
