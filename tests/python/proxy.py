@@ -39,6 +39,7 @@ class Proxy:
             self._silent |= self._pairs
 
     def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # else `accept`, which waits, takes one more connection
         self._listener.close()
         self.cut()
 

@@ -298,14 +298,11 @@ def test_events_are_heard_from_another_node(shop, goes, until, monkeypatch) -> N
     monkeypatch.setattr(events, "SILENCE", 3.0)
     shop.board.settings_set({"events": "posted"})
     heard = []
-
-    def listen() -> None:
-        for event in shop.board.events():
-            heard.append(event.id or event.event)
-
-    threading.Thread(target=listen, daemon=True).start()
-    until(lambda: shop.post(shop.here, 1) and heard, what="it listens")
-    goes(shop.lost)
-    until(lambda: "missed" in heard, 30, what="another connection")
-    (last,) = shop.post(shop.here[:1], 1)
-    until(lambda: last in heard, what="heard")
+    with shop.board.events() as found:
+        walk = lambda: heard.extend(event.id or event.event for event in found)  # noqa: E731
+        threading.Thread(target=walk, daemon=True).start()
+        until(lambda: shop.post(shop.here, 1) and heard, what="it listens")
+        goes(shop.lost)
+        until(lambda: "missed" in heard, 30, what="another connection")
+        (last,) = shop.post(shop.here[:1], 1)
+        until(lambda: last in heard, what="heard")
