@@ -172,6 +172,8 @@ impl Link {
         }
         found.boards.sort();
         found.boards.dedup();
+        found.whole &= found.boards.len() <= MOST_BOARDS;
+        found.boards.truncate(MOST_BOARDS);
         silent.map(|()| found)
     }
 
