@@ -7,7 +7,7 @@ import base64
 import json
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import redis
 
@@ -15,9 +15,6 @@ from .. import replies
 from ..connecting import BROKEN, TROUBLE
 from .administering import Administering
 from .sending import Steps, run_async, run_sync
-
-if TYPE_CHECKING:
-    pass
 
 MISSED = "missed"
 PATIENCE = 1.0
@@ -140,16 +137,16 @@ class Pulse:
             self.heard = time.monotonic()
 
     def is_due(self) -> bool:
+        """Raises ConnectionError when the server has been silent for too long."""
         now = time.monotonic()
         if now - self.pinged < PING_EVERY:
             return False
         if now - self.pinged > SILENCE:  # nobody has looked meanwhile, so nothing could be heard
             self.heard = now
+        if now - self.heard > SILENCE:
+            raise redis.ConnectionError("the server is silent")
         self.pinged = now
         return True
-
-    def is_lost(self) -> bool:
-        return self.pinged - self.heard > SILENCE
 
 
 def is_of_ping(error: Exception) -> bool:
@@ -191,8 +188,6 @@ class Events:
                         break  # meanwhile
                     return Event({"event": MISSED})
                 if self._pulse.is_due():
-                    if self._pulse.is_lost():
-                        raise redis.ConnectionError("the server is silent")
                     pubsub.ping()
                 message = pubsub.get_message(timeout=PATIENCE)
                 self._pulse.take(message)
@@ -268,8 +263,6 @@ class AsyncEvents:
                         break  # meanwhile
                     return Event({"event": MISSED})
                 if self._pulse.is_due():
-                    if self._pulse.is_lost():
-                        raise redis.ConnectionError("the server is silent")
                     await pubsub.ping()
                 message = await pubsub.get_message(timeout=PATIENCE)
                 self._pulse.take(message)
