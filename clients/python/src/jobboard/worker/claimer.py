@@ -118,7 +118,7 @@ class Claimer(threading.Thread):
             place.connection.interrupt()
 
     def give_up(self, after: float) -> None:
-        """Ends a wait that has got no answer for so many seconds more than a claim waits."""
+        """Ends a claim that the server has not answered this many seconds after its BLOCK has passed."""
         for place in self.places:
             place.connection.give_up(self.block / 1000 + after)
 
