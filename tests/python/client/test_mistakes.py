@@ -350,7 +350,7 @@ def test_handlers_that_do_not_stop(jobs, caplog, work, until, monkeypatch) -> No
     monkeypatch.setattr(engine, "STUCK", 0.0)
     let_go = threading.Event()
 
-    @jobs.task(timeout="200ms", retries=0)
+    @jobs.task(timeout="1s", retries=0)
     def hangs(n: int) -> None:
         let_go.wait()  # like a read without a timeout
 
@@ -359,7 +359,7 @@ def test_handlers_that_do_not_stop(jobs, caplog, work, until, monkeypatch) -> No
 
     ids = hangs.post_many([{"n": 1}, {"n": 2}])
     with caplog.at_level(logging.WARNING, LOGGER):
-        running = work(jobs, concurrency=2, lease="600ms", health_port="127.0.0.1:0")
+        running = work(jobs, concurrency=2, lease="5s", health_port="127.0.0.1:0")
         until(lambda: [job.state for job in jobs.get_many(ids)] == ["failed", "failed"])
         until(lambda: "does nothing more: all 2 places are held by jobs that do not stop" in caplog.text)
         for id in ids:

@@ -86,7 +86,10 @@ def test_the_place_of_a_run_that_sends_no_end_is_taken_again(app, until, how) ->
     worker = app(concurrency=1)
     thread = threading.Thread(target=worker.run)
     thread.start()
-    until(lambda: app.told(), what="it runs")
+    if how == "timeout":  # it may be over before the handler begins
+        until(lambda: board.state("a") != "ready", what="it was claimed")
+    else:
+        until(lambda: app.told(), what="it runs")
     board.post(3, id="b", name="square", priority=1, retain="1m")
     if how in ("release", "delete"):
         getattr(board, how)("a")
