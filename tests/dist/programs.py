@@ -53,7 +53,7 @@ class Programs:
         frames = str(NODE / "node_modules")
         for words in (("venv/bin/python", "app.py"), ("node", "app.js"), ("node", "app.cjs")):
             assert run(self.folder, *words, JOBBOARD_URL=url, NODE_PATH=frames) == "Hello ann\n", words
-        for name, output in (("app.js", "Hello ann\n"), ("shop.js", "work, order ID or cancel ID\n")):
+        for name, output in (("app.js", "Hello ann\n"), ("shop.js", "work, order ID ITEM... or cancel ID\n")):
             assert run(self.first, "node", name, JOBBOARD_URL=url) == output, name
 
 

@@ -1,9 +1,9 @@
 // A shop: mail with back-off, a nightly report, an API with a rate, a pipeline of three steps, progress for the user,
 // and a cancel from another process.
 //
-//     node shop.js work                the worker
-//     node shop.js order order-1       posts an order, and shows how far it is
-//     node shop.js cancel order-1      from another terminal
+//     node shop.js work                        the worker
+//     node shop.js order order-1 lamp desk     posts an order, and shows how far it is
+//     node shop.js cancel order-1              from another terminal
 import { Abandon, Board, Flow, NoRetry, Retry, Worker } from 'jobboard';
 import { z } from 'zod';
 
@@ -63,21 +63,21 @@ export async function configure(): Promise<void> {
   await shop.settingsSet({ 'retain-complete': '1h' });
 }
 
-async function main([command, id = '']: string[]): Promise<void> {
+async function main([command, id = '', ...items]: string[]): Promise<void> {
   switch (command) {
     case 'work':
       await configure();
       await new Worker(shop, { concurrency: 8, session: true }).run();
       break;
     case 'order':
-      await take.post({ items: ['lamp', 'desk', 'chair'] }, { id });
+      await take.post({ items }, { id });
       for await (const job of shop.watch(id)) console.log(job.queue, job.state, job.progress ?? 0, job.stage ?? '');
       break;
     case 'cancel':
       console.log(await shop.cancel(id));
       break;
     default:
-      console.log('work, order ID or cancel ID');
+      console.log('work, order ID ITEM... or cancel ID');
   }
 }
 
