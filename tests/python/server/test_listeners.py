@@ -52,10 +52,13 @@ def heard(server: Server) -> bool:
 
 
 class Load:
-    """Clients that change a board without a pause: singly, in batches, transactions, scripts, functions."""
+    """Clients that change a board: singly, in batches, transactions, scripts, functions.
 
-    def __init__(self, server: Server, clients: int = 3) -> None:
-        self.server, self.done = server, 0
+    Each rests for `pause` seconds after each turn. Without a pause they take all of the machine's time.
+    """
+
+    def __init__(self, server: Server, clients: int = 3, pause: float = 0.002) -> None:
+        self.server, self.done, self.pause = server, 0, pause
         with server.connect() as client:
             client.function_load(LIBRARY, replace=True)
         self._stop = threading.Event()
@@ -72,6 +75,7 @@ class Load:
                     turn += 1
                     self._turn(board, turn, f"w{number}")
                     self.done += 1
+                    time.sleep(self.pause)
             time.sleep(0.01)
 
     def _turn(self, board: Board, turn: int, worker: str) -> None:
@@ -117,8 +121,8 @@ class Load:
 
 
 @pytest.fixture
-def loaded(fresh_server) -> Iterator:
-    """A factory: a server at work to which nobody listens, and the work."""
+def loaded(fresh_server, thorough) -> Iterator:
+    """A factory: a server at work to which nobody listens, and the work; `thorough`, without a pause."""
     loads = []
 
     def start(*module_args: object, config: tuple = (), keys: int = 0) -> tuple:
@@ -126,7 +130,7 @@ def loaded(fresh_server) -> Iterator:
         lives.busy(server.board())
         if keys:
             server.client().mset({f"key-{n}": n for n in range(keys)})
-        loads.append(Load(server))
+        loads.append(Load(server, pause=0 if thorough else 0.002))
         loads[-1].goes_on()
         assert listeners(server) == "nobody"
         return server, loads[-1]
