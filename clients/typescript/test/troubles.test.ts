@@ -253,7 +253,7 @@ describe('a server that was away', { concurrency: true }, () => {
       for (const socket of sockets) socket.destroy();
       half.close();
     });
-    const found = await Promise.race([board.count().catch((error: unknown) => error), sleep(60_000, 'it waits', { ref: false })]);
+    const found = await Promise.race([board.count().catch((error: unknown) => error), sleep(20_000, 'it waits', { ref: false })]);
     assert.ok(found instanceof ConnectionLost, String(found));
     assert.match(found.message, /it takes the connection, and does not answer/);
   });
@@ -269,7 +269,7 @@ describe('a server that was away', { concurrency: true }, () => {
       for (const socket of sockets) socket.destroy();
       silent.close();
     });
-    const found = await Promise.race([board.count().catch((error: unknown) => error), sleep(60_000, 'it waits', { ref: false })]);
+    const found = await Promise.race([board.count().catch((error: unknown) => error), sleep(20_000, 'it waits', { ref: false })]);
     assert.ok(found instanceof ConnectionLost, String(found));
     assert.match(found.message, /^no answer from 127\.0\.0\.1:\d+: it takes the connection, and does not answer/);
   });
@@ -277,7 +277,7 @@ describe('a server that was away', { concurrency: true }, () => {
 
 describe('a test server', () => {
   test('is stopped twice, and after it was killed', async () => {
-    const late = async (stopped: Promise<void>): Promise<unknown> => Promise.race([stopped, sleep(60_000, 'it waits', { ref: false })]);
+    const late = async (stopped: Promise<void>): Promise<unknown> => Promise.race([stopped, sleep(5000, 'it waits', { ref: false })]);
     const first = await TestServer.start();
     await first.stop();
     assert.equal(await late(first.stop()), undefined);
@@ -451,7 +451,7 @@ describe('the clock of the machine', () => {
     const id = await board.post({});
     const waits = board.result(id, { timeout: '500ms' });
     setClock(t, -3_600_000);
-    await assert.rejects(Promise.race([waits, sleep(60_000, undefined, { ref: false })]), TimedOut);
+    await assert.rejects(Promise.race([waits, sleep(10_000, undefined, { ref: false })]), TimedOut);
   });
 
   test('is set back, and a server that is away is not tried for ever', async (t) => {
@@ -462,7 +462,7 @@ describe('the clock of the machine', () => {
     });
     const asked = board.count();
     setClock(t, -3_600_000);
-    await assert.rejects(Promise.race([asked, sleep(60_000, undefined, { ref: false })]), ConnectionLost);
+    await assert.rejects(Promise.race([asked, sleep(20_000, undefined, { ref: false })]), ConnectionLost);
   });
 
   test('is set ahead, and no connection is given up', async (t) => {

@@ -299,8 +299,9 @@ def test_events_are_heard_from_another_node(shop, goes, until, monkeypatch) -> N
     shop.board.settings_set({"events": "posted"})
     heard = []
     with shop.board.events() as found:
-        walk = lambda: heard.extend(event.id or event.event for event in found)  # noqa: E731
-        threading.Thread(target=walk, daemon=True).start()
+        threading.Thread(
+            target=lambda: heard.extend(event.id or event.event for event in found), daemon=True
+        ).start()
         until(lambda: shop.post(shop.here, 1) and heard, what="it listens")
         goes(shop.lost)
         until(lambda: "missed" in heard, 30, what="another connection")

@@ -139,7 +139,7 @@ def strip_others(text: str, version: str = NOW) -> str:
     text = re.sub(rf'(\*\*Since\*\* |since: "){version}', "", text)
     text = re.sub(rf'name = "(?!board"|jobboard)[^"]+"\nversion = "{version}"', "", text)
     text = re.sub(rf"^(?!jobboard)[\w.-]+=={version}(?= )", "", text, flags=re.MULTILINE)
-    return re.sub(rf'^ +"(?!jobboard|version")[\w@/-]+": "{version}"', "", text, flags=re.MULTILINE)
+    return re.sub(rf'^ +"(?!jobboard|\w*[vV]ersion")[\w@/-]+": "{version}"', "", text, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +152,7 @@ def strip_others(text: str, version: str = NOW) -> str:
         ('name = "board"\nversion = "1.2.3"', True),
         ("jobboard==1.2.3 \\", True),
         ('  "version": "1.2.3",', True),
+        ('  "appVersion": "1.2.3",', True),
         ("image: jobboard:1.2.3", True),
     ],
 )

@@ -54,10 +54,10 @@ def heard(server: Server) -> bool:
 class Load:
     """Clients that change a board: singly, in batches, transactions, scripts, functions.
 
-    Each rests for `pause` seconds after each turn. Without a pause they take all of the machine's time.
+    Each rests for `pause` seconds after each turn: with none, they take all of the machine's time.
     """
 
-    def __init__(self, server: Server, clients: int = 3, pause: float = 0.002) -> None:
+    def __init__(self, server: Server, clients: int = 3, pause: float = 0) -> None:
         self.server, self.done, self.pause = server, 0, pause
         with server.connect() as client:
             client.function_load(LIBRARY, replace=True)
