@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import SOON, Server, past, wait_until
+import redis
+from harness import SOON, Board, Server, past, wait_until
 from harness.server import ROOT, WITH_ITS_PARENT
 from proxy import Proxy
 
@@ -191,6 +192,8 @@ class Scenario:
         self.digests: dict[str, str] = {}
         self.tokens: dict[str, int] = {}
         self.extra: list[Server] = []
+        self.boards: dict[int, Board] = {}
+        """By the port of their server."""
 
     def run(self, steps: list[dict[str, Any]]) -> None:
         for step in steps:
@@ -234,8 +237,11 @@ class Scenario:
         self.pipes[id].write_until_broken()
 
     def record(self, id: str) -> dict[str, Any]:
-        with contextlib.suppress(Exception):
-            found: dict[str, Any] = self.server.board().get(id) or {}
+        """`{}` while the server is away."""
+        if self.server.port not in self.boards:
+            self.boards[self.server.port] = self.server.board()
+        with contextlib.suppress(redis.ConnectionError, redis.ResponseError):
+            found: dict[str, Any] = self.boards[self.server.port].get(id) or {}
             return found
         return {}
 
@@ -326,8 +332,14 @@ class Scenario:
         """Ends all connections; with an id, until its lease is kept again."""
         before = 0 if id is True else self.record(id)["deadline"]
         self.proxy.cut()
+
+        def kept() -> bool:
+            record = self.record(id)
+            assert "deadline" in record, f"{id} is held no more: {record}"
+            return bool(record["deadline"] > before)
+
         if id is not True:
-            wait_until(lambda: self.record(id)["deadline"] > before, what="it keeps its lease again")
+            wait_until(kept, what="it keeps its lease again")
 
     def slow(self, ms: int) -> None:
         self.proxy.delay = ms / 1000
