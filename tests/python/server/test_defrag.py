@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import lives
 import pytest
@@ -61,7 +60,7 @@ def test_what_deleted_jobs_leave_behind_is_given_back(defragmenting):
     wait_until(lambda: ratio(server) > 2, what="the server has seen the gaps: it looks ten times a second")
     digest = board.digest()
     board.client.config_set("activedefrag", "yes")
-    wait_until(lambda: ratio(server) < 1.6, 60, 0.1, what="half of the gaps are gone")
+    wait_until(lambda: ratio(server) < 1.6, 60, what="half of the gaps are gone")
     assert server.info("stats")["active_defrag_key_hits"] > 0
     board.client.config_set("activedefrag", "no")
     assert board.digest() == digest
@@ -73,9 +72,8 @@ def test_boards_are_worked_on_while_their_memory_moves(defragmenting):
     board.set(retain_failed=-1, retain_result=-1)
     board.client.config_set("activedefrag", "yes")
     number = 0
-    until = time.monotonic() + 60
     while number < 200 or not server.info("stats")["active_defrag_hits"]:
-        assert time.monotonic() < until, "nothing moves"
+        assert number < 2000, "nothing moves"
         number += 1
         ids = board.mpost(["x" * (number * 7 % 500)] * 200, meta={"a": "b" * (number % 90)}, tags=["t"])
         board.delete(*ids[:150])
