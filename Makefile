@@ -90,12 +90,12 @@ lint: setup ## Check format, lints and types of Rust, Python and TypeScript
 check: lint test-rust ## Format, lints, types and the cargo tests: what is quick
 
 # What is installed mostly waits for the registries, and is installed while everything compiles. The cargo tests
-# and pytest each leave cores idle at times: they run at the same time, too.
+# and pytest each leave cores idle at times: they run at the same time, too. A million steps leave none idle.
 test: ## All that a change needs: make check and pytest
 	@scripts/setup packages
 	@scripts/beside 'scripts/setup && scripts/test-tools && $(COLLECT)' '$(LINTED) build $(CHECKED) --all-targets'
 	@$(MAKE) lint
-	@scripts/beside '$(MAKE) test-rust' '$(MAKE) test-python'
+	@$(if $(STEPS),$(MAKE) test-rust && $(MAKE) test-python,scripts/beside '$(MAKE) test-rust' '$(MAKE) test-python')
 
 ci: test-all ## make test-all, and the packages for all machines with their tests
 	$(MAKE) test-dist MACHINES=all
