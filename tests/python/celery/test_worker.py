@@ -180,8 +180,8 @@ def test_a_task_longer_than_its_lease_runs_once_in_every_pool(
 ):
     if of_kind == "gevent":
         pytest.importorskip("gevent", reason="the pool gevent needs gevent, which is not installed")
-    worker("--pool", of_kind, "--concurrency", "2", lease="1s")
-    assert tasks.late.delay(3).get(timeout=WITHIN) == "done"
+    worker("--pool", of_kind, "--concurrency", "2", lease="3s")
+    assert tasks.late.delay(5).get(timeout=WITHIN) == "done"
     assert tasks.add.apply_async((1, 2), countdown=1).get(timeout=WITHIN) == 3
     assert tasks.thrice.delay().get(timeout=WITHIN) == 2
     wait_until(lambda: states(server) == {}, WITHIN)
