@@ -5,6 +5,7 @@ import { createClient } from '@redis/client';
 import { z } from 'zod';
 
 import { Abandon, Board, BoardError, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
+import { Link } from '../src/link.js';
 import { Unhandled } from '../src/worker/backoff.js';
 import { ask, cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
 
@@ -392,6 +393,34 @@ describe('what is taken away', () => {
       assert.equal(await hold.result('b'), 'next');
       if (how === 'cancelled') assert.equal(await board.state('a'), 'cancelled');
       if (how === 'released') assert.equal(await hold.result('a'), 'again');
+    });
+  }
+
+  for (const how of ['cancel', 'delete'] as const) {
+    test(`what is published before the claim arrives is heard: ${how}`, async (t) => {
+      const board = server.board();
+      const { open, passed: heard } = gate();
+      const [asks, subscribe] = [Reflect.get(Link.prototype, 'ask'), Reflect.get(Link.prototype, 'subscribe')];
+      t.after(() => Object.assign(Link.prototype, { ask: asks, subscribe }));
+      Link.prototype.ask = async function (words, asking) {
+        const reply = await asks.call(this, words, asking);
+        if (words[0] === 'JOB.CLAIM' && (await board.count({ state: 'claimed' })) > 0) {
+          await board[how]('a');
+          await heard;
+        }
+        return reply;
+      };
+      Link.prototype.subscribe = async function (channels, hear) {
+        return subscribe.call(this, channels, (message, channel) => {
+          hear(message, channel);
+          open();
+        });
+      };
+      board.task<{ id: string }>('hold').handle(async ({ id }, context) => (id === 'a' ? context.sleep('1h') : undefined));
+      started(t, board, { concurrency: 1, lease: '1h' });
+      await until(async () => ((await ask(server.url, 'PUBSUB', 'CHANNELS')) as string[]).length > 0);
+      for (const id of ['a', 'b']) await board.post({ id }, { id, name: 'hold' });
+      await until(async () => (await board.state('b')) === 'complete');
     });
   }
 

@@ -13,6 +13,8 @@ import pytest
 from harness import SOON, past
 from jobboard import Board, Complete, Next, Worker
 from jobboard.worker.children import ProcessPool
+from jobboard.worker.engine import Engine
+from jobboard.worker.listener import Listener
 from jobboard.worker.threads import ThreadPool
 
 
@@ -243,6 +245,36 @@ def test_a_cancel_is_heard_whatever_the_board_is_called(server, work, until, nam
     until(lambda: board.get("a").state == "claimed")
     board.cancel("a")
     until(lambda: board.get("a").state == "cancelled")
+
+
+@pytest.mark.parametrize("how", ["cancel", "delete"])
+def test_what_is_published_before_the_claim_arrives_is_heard(jobs, work, until, monkeypatch, how) -> None:
+    heard = threading.Event()
+    hear, claimed = Listener._hear, Engine.claimed
+
+    def hears(self, message):
+        hear(self, message)
+        if message["type"] == "message":
+            heard.set()
+
+    def late(self, shard, found, *rest, **more):
+        if found and not heard.is_set():
+            getattr(jobs, how)("a")
+            assert heard.wait(30)
+        return claimed(self, shard, found, *rest, **more)
+
+    @jobs.handler()
+    def handler(context, payload):
+        while context.id == "a":
+            context.check()
+            time.sleep(0.005)
+
+    monkeypatch.setattr(Listener, "_hear", hears)
+    monkeypatch.setattr(Engine, "claimed", late)
+    work(jobs, lease="1h", concurrency=1)
+    until(lambda: jobs.client.pubsub_channels("job.worker:*"), what="it listens")
+    jobs.post_many([1, 2], ids=["a", "b"], retain="1h")
+    until(lambda: jobs.state("b") == "complete", what="it has left the first one")
 
 
 def test_a_cancelled_job_can_be_completed_all_the_same(jobs, work, until) -> None:

@@ -27,6 +27,8 @@ export class Claims {
   /** How many jobs the claim under way asks for. */
   #asked = 0;
   #seen = 0;
+  /** The highest token that the server has published something of before its claim has arrived, or 0. */
+  #early = 0;
   /** The highest token of the claims that we have left to their leases, as their ends were refused. */
   #left = 0;
   /** How often one of the worker's connections has broken. */
@@ -105,7 +107,16 @@ export class Claims {
       if (this.#asksAll) this.#hadAll = this.#toldAt;
     }
     engine.take(runs, sent);
+    if (this.#early > 0 && this.#early <= this.#seen) {
+      this.#early = 0;
+      engine.beatSoon();
+    }
     if (!full) engine.changes.changed();
+  }
+
+  /** The server has published something of a claim that we do not hold. When it arrives, a heartbeat asks what it was. */
+  heardOf(token: number): void {
+    if (token > this.#seen) this.#early = Math.max(this.#early, token);
   }
 
   /** The claim under way has come to nothing. */

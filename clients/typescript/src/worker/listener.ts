@@ -56,9 +56,10 @@ export class Listener {
 
   #hear(message: string): void {
     const event = JSON.parse(message) as { event: string; token?: number; reason?: string };
-    const run = this.#engine.held.get(event.token ?? 0);
-    if (run === undefined) return;
-    if (event.event === 'cancel') this.#engine.cancel(run);
+    const { token = 0 } = event;
+    const run = this.#engine.held.get(token);
+    if (run === undefined) this.#engine.claims.heardOf(token);
+    else if (event.event === 'cancel') this.#engine.cancel(run);
     else if (event.event === 'grace') this.#engine.beatSoon(); // the lease has ended, and a heartbeat within the grace keeps the job
     else if (event.event !== 'lost') return; // a later server's
     else if (event.reason === 'lapsed') {

@@ -117,6 +117,8 @@ class Engine:
         """How many jobs the claim under way may bring."""
         self.seen = {shard.key: 0 for shard in self.shards}
         """The highest token that has arrived from each board."""
+        self.early = dict.fromkeys(self.seen, 0)
+        """The highest token that each board has published something of before its claim has arrived, or 0."""
         self.left = {shard.key: 0 for shard in self.shards}
         """The highest token of the claims that we have left to their leases, as their ends were refused."""
         self.troubles = {shard.key: 0 for shard in self.shards}
@@ -215,6 +217,9 @@ class Engine:
                     runs.append(run)
                     self.keeps(run, sent)
                     other_lease |= self._note_lease(run.lease)
+            is_early = 0 < self.early[shard.key] <= self.seen[shard.key]
+            if is_early:
+                self.early[shard.key] = 0
             if len(jobs) < asked:
                 if self.asks_missed:
                     self.had_missed[shard.key] = self.told_at
@@ -224,7 +229,7 @@ class Engine:
             stopping = self.stopping
             if not full or stopping:
                 self.changed.notify_all()
-        if other_lease and sent is not None:
+        if is_early or (other_lease and sent is not None):
             self.senders[shard.key].beat_soon()
         if stopping:
             for run in runs:
@@ -391,8 +396,14 @@ class Engine:
         self.all_stuck = len(found) >= places
 
     def find(self, board: str, token: int) -> Run | None:
+        """The run of a claim of which the server has published something. A claim may arrive after that: a
+        heartbeat then asks what it was.
+        """
         with self.lock:
-            return self.held.get((board, token))
+            run = self.held.get((board, token))
+            if run is None and token > self.seen[board]:
+                self.early[board] = max(self.early[board], token)
+            return run
 
     def each_sender(self) -> list[Sender]:
         return [*dict.fromkeys(self.senders.values())]
