@@ -84,7 +84,7 @@ class Primary:
             info = replica.info("replication")
             return info.get("master_link_status") == "up" and info["slave_repl_offset"] >= self.sent
 
-        wait_until(caught_up, what="the replica has what was sent")
+        wait_until(caught_up, 20, what="the replica has what was sent")
 
     def close(self) -> None:
         self.listener.close()

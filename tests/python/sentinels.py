@@ -21,7 +21,7 @@ class Watched:
         self.sentinels = [Sentinel(kind, first.port) for _ in range(3)]
         hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.sentinels)
         self.url = f"sentinel://{hosts}/{NAME}"
-        wait_until(self._ready, what="the Sentinels know each other and the replica")
+        wait_until(self._ready, 20, what="the Sentinels know each other and the replica")
 
     def _ready(self) -> bool:
         for one in self.sentinels:
@@ -42,7 +42,7 @@ class Watched:
         else:
             os.kill(old.process.pid, signal.SIGSTOP)
         alive = [one for one in self.sentinels if one.process.poll() is None]
-        wait_until(lambda: all(one.primary() == new.port for one in alive), what="the failover")
+        wait_until(lambda: all(one.primary() == new.port for one in alive), 60, what="the failover")
 
     def close(self) -> None:
         for one in self.sentinels:

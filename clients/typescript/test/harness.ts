@@ -16,7 +16,7 @@ export async function serverOf(options: TestServerOptions = {}): Promise<TestSer
 
 /** Waits until it is true. */
 export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 120_000;
+  const end = Date.now() + 30_000;
   while (!(await what())) {
     if (Date.now() > end) throw new Error(`this has not happened: ${what.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -47,7 +47,7 @@ class Worker:
         return self.log.read_text()
 
     def ready(self) -> Worker:
-        wait_until(lambda: " ready." in self.text or self.popen.poll() is not None)
+        wait_until(lambda: " ready." in self.text or self.popen.poll() is not None, 120)
         assert self.popen.poll() is None, self.text
         return self
 

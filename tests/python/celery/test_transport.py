@@ -213,7 +213,7 @@ def test_an_acknowledgement_that_no_server_heard_is_said_again(fresh_server: Any
         server.kill()
         message.ack()
         server.restart()
-        wait_until(lambda: jobs(server) == [])
+        wait_until(lambda: jobs(server) == [], 120)
 
 
 # Addresses

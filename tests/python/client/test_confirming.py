@@ -58,7 +58,7 @@ def test_a_cancel_says_how_many_jobs_go_for_good(cli, jobs) -> None:
     assert said in cli("cancel", "board", "--queue", "q")[2]
     assert said in cli("cancel", "board", "--queue", "q", "--dry-run")[2]
     assert cli("cancel", "board", "--queue", "q", "--yes")[:2] == (0, "cancel: 2000\n")
-    wait_until(lambda: jobs.count(state="cancelled") == 1500, what="it was the truth")
+    wait_until(lambda: jobs.count(state="cancelled") == 1500, 60, what="it was the truth")
     jobs.settings_set({"keep-cancelled": 10_000})
     jobs.post_many(range(2000), queue="r")
     assert "`jobboard requeue` brings back" in cli("cancel", "board", "--queue", "r")[2]

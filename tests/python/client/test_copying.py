@@ -482,9 +482,9 @@ def test_an_archive_follows_a_board_until_it_is_told_to_end(jobs, server, place)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         store = Path(place.where) if place.kind != "postgres" else None
-        wait_until(lambda: (store is None or store.exists()) and _count(place) == 3)
+        wait_until(lambda: (store is None or store.exists()) and _count(place) == 3, 120)
         end(jobs, 3, 5)
-        wait_until(lambda: _count(place) == 5)
+        wait_until(lambda: _count(place) == 5, 120)
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=60)[0] == "archived 5 jobs\n"
     finally:

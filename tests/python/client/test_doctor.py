@@ -261,7 +261,7 @@ def test_a_replica_is_fit_when_one_is_meant(ask, fresh_server) -> None:
     assert found["ok    board board"] == "1 job, 1 ready, 0 failed"
     primary.kill()
     info = lambda: replica.info("replication")  # noqa: E731
-    wait_until(lambda: info()["master_link_status"] == "down", what="the link is lost")
+    wait_until(lambda: info()["master_link_status"] == "down", 30, what="the link is lost")
     status, found = ask("--replica", url=url)
     assert status == 1 and "without a link to it" in found["bad   role"]
     assert "ServerReplicaParted" in found["bad   role"] and "ok    writes" in found
@@ -328,13 +328,13 @@ def wait_for_rewrite(client) -> None:
         info = client.info("persistence")
         return not (info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"])
 
-    wait_until(is_done, what="the rewrite has ended")
+    wait_until(is_done, 60, what="the rewrite has ended")
 
 
 def test_a_cluster_with_slots_that_nobody_serves(ask, cluster) -> None:
     """Every node is asked, not the first alone."""
     url = f"redis://127.0.0.1:{cluster.primaries[0].port}"
-    wait_until(lambda: ask("--cluster", url=url)[0] == 0, what="a cluster that is fit")
+    wait_until(lambda: ask("--cluster", url=url)[0] == 0, 60, what="a cluster that is fit")
     last = cluster.primaries[-1].client()
     last.config_set("min-replicas-to-write", 1)
     status, found = ask("--cluster", url=url)

@@ -361,7 +361,7 @@ def test_a_failover_in_a_cluster(server_kind, work) -> None:
         wait_until(lambda: len(runs) > 100, what="it works")
         owner = cluster.owner(board.place("j1"))
         cluster.failover(cluster.replica_of(owner))
-        wait_until(lambda: board.count() == 0, what="all done")
+        wait_until(lambda: board.count() == 0, 60, what="all done")
         assert len(runs) == 1200
     finally:
         cluster.close()

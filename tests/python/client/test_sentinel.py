@@ -40,7 +40,7 @@ def patient(ask: Callable[[], Any]) -> Any:
         except (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError):
             return None
 
-    return wait_until(attempt, what="an answer")[0]
+    return wait_until(attempt, 60, what="an answer")[0]
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])
@@ -76,7 +76,7 @@ def test_the_command_line_follows_a_failover(
             assert main(post) == 0
             watched.servers[1].wait_synced(watched.servers[0])
             watched.fail_over("kill")
-            wait_until(lambda: main(post) == 0, what="done by the new primary")
+            wait_until(lambda: main(post) == 0, 60, what="done by the new primary")
             assert set(capsys.readouterr().out.split()) == {"49"}
         finally:
             worker.kill()
@@ -95,7 +95,7 @@ def test_claims_of_taskflow_follow_a_failover(watched: Watched) -> None:
         watched.fail_over("kill")
         raw = watched.servers[1].board("mails")
         deadline = raw.get(job.uuid)["deadline"]
-        wait_until(lambda: raw.get(job.uuid).get("deadline", 0) > deadline, what="the lease is renewed")
+        wait_until(lambda: raw.get(job.uuid).get("deadline", 0) > deadline, 60, what="the lease is renewed")
         assert board.find_owner(job) == "me"
         board.consume(job, "me")
 

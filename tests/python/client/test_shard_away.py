@@ -43,8 +43,8 @@ class Shop:
     def back(self) -> None:
         self.lost.start()
         for one in self.cluster.primaries:
-            wait_until(lambda one=one: self.cluster.state(one)["cluster_state"] == "ok")
-        wait_until(lambda: [one.count() for one in self.gone])
+            wait_until(lambda one=one: self.cluster.state(one)["cluster_state"] == "ok", 60)
+        wait_until(lambda: [one.count() for one in self.gone], 60)
 
 
 @pytest.fixture

@@ -26,9 +26,9 @@ def test_a_killed_workers_job_goes_to_the_next_at_once(server):
     first = worker(server)
     try:
         post = jobboard(server, "post", "watched", "2", "--name", "walk", "--wait", "60s")
-        wait_until(lambda: board.count(state="claimed") == 1, what="the worker has the job")
+        wait_until(lambda: board.count(state="claimed") == 1, 20, what="the worker has the job")
         id = board.list_all()[0]["id"]
-        wait_until(lambda: float(board.get(id).get("progress", 0)) > 0, what="it tells how far it is")
+        wait_until(lambda: float(board.get(id).get("progress", 0)) > 0, 20, what="it tells how far it is")
         first.kill()
         first.wait()
         wait_until(lambda: board.state(id) == "ready", what="the server has taken it back")

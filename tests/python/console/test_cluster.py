@@ -67,7 +67,7 @@ def test_a_user_whom_one_node_no_longer_takes_is_signed_out(consoles, spread: Cl
     cookie = console.ask("/sign-in", "POST", {"user": "ann", "password": "secret"}).cookie
     asked = spread.ask(others[-1], "INFO", "commandstats")["cmdstat_hello"]["calls"]
     again = lambda: spread.ask(others[-1], "INFO", "commandstats")["cmdstat_hello"]["calls"] > asked  # noqa: E731
-    wait_until(again, what="the other node is asked")
+    wait_until(again, 60, what="the other node is asked")
     assert console.ask("/", headers={"Cookie": cookie}).status == 200
     spread.ask(others[-1], "ACL", "SETUSER", "ann", "off")
     wait_until(
@@ -86,7 +86,7 @@ def test_a_node_that_is_silent_hides_its_own_boards_alone(consoles, spread: Clus
     try:
         says = f"127.0.0.1:{silent.port} of the cluster does not answer"
         # A list of boards that is young is shown again, and says of each of them that it does not answer.
-        page = wait_until(lambda: says in (one := console.ask("/")).body and one, what="it is missed")
+        page = wait_until(lambda: says in (one := console.ask("/")).body and one, 60, what="it is missed")
         assert page.status == 200
         assert [key for key in keys if f"b={key}" in page.body] == others
         for key in others:
@@ -98,8 +98,8 @@ def test_a_node_that_is_silent_hides_its_own_boards_alone(consoles, spread: Clus
         )
     finally:
         os.kill(silent.process.pid, signal.SIGCONT)
-    wait_until(lambda: all(f"b={key}" in console.ask("/").body for key in keys), what="all are back")
-    wait_until(lambda: console.ask("/metrics").status == 200, what="and their numbers")
+    wait_until(lambda: all(f"b={key}" in console.ask("/").body for key in keys), 60, what="all are back")
+    wait_until(lambda: console.ask("/metrics").status == 200, 60, what="and their numbers")
 
 
 @pytest.mark.long
@@ -116,10 +116,10 @@ def test_a_replica_that_takes_the_place_of_a_silent_node_is_found(consoles):
     assert all(f"b={key}" in console.ask("/").body for key in keys)
     os.kill(silent.process.pid, signal.SIGSTOP)
     try:
-        wait_until(lambda: all(f"b={key}" in console.ask("/").body for key in keys), what="all boards")
+        wait_until(lambda: all(f"b={key}" in console.ask("/").body for key in keys), 120, what="all boards")
         for key in keys:
             assert console.ask(f"/board?b={key}").status == 200
-        wait_until(lambda: console.ask("/metrics").status == 200, what="their numbers")
+        wait_until(lambda: console.ask("/metrics").status == 200, 60, what="their numbers")
         assert console.ask("/sign-in", "POST", {"user": "ann", "password": "wrong"}).status == 401
         signed_in = console.ask("/sign-in", "POST", {"user": "ann", "password": "secret"})
         assert signed_in.status == 303
@@ -152,7 +152,7 @@ def test_tls_to_each_node_with_a_private_ca_and_a_certificate(consoles, fresh_se
         return state["cluster_state"] == "ok" and int(state["cluster_known_nodes"]) == 2
 
     for server in servers:
-        wait_until(lambda one=server: is_whole(one), what="the cluster is whole")
+        wait_until(lambda one=server: is_whole(one), 60, what="the cluster is whole")
     keys = ["a", "b"]
     assert {key_slot(key.encode()) // 8192 for key in keys} == {0, 1}
     for key in keys:

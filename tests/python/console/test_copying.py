@@ -59,7 +59,7 @@ def test_the_page_to_sign_in_is_not_copied(page: Page, consoles, fresh_server):
     console = consoles(server, "--recheck", "1")
     page.goto(console.at("/job", b="jobs", id="a"))
     server.client().config_set("requirepass", "secret")
-    wait_until(lambda: console.ask("/").status == 303)
+    wait_until(lambda: console.ask("/").status == 303, 30)
     page.get_by_role("button", name="Copy the payload", exact=True).click()
     expect(page.locator("[aria-live=polite]")).to_have_text(
         "The console did not give it out: load this page again."

@@ -112,7 +112,7 @@ def test_a_connection_that_takes_no_answer_is_closed(consoles, store: Server):
             with contextlib.suppress(BlockingIOError, ConnectionError):
                 while True:
                     link.send(asked)
-        wait_until(lambda: console.ask("/static/style.css").status == 200)
+        wait_until(lambda: console.ask("/static/style.css").status == 200, 60)
 
 
 # Too many
@@ -129,8 +129,8 @@ def test_too_many_connections_are_told_so(consoles, store: Server):
             answer = console.ask("/static/style.css")
             return answer.status == 503 and "--connections" in answer.body
 
-    wait_until(is_told)
-    wait_until(lambda: console.ask("/static/style.css").status == 200)
+    wait_until(is_told, 60)
+    wait_until(lambda: console.ask("/static/style.css").status == 200, 30)
 
 
 @contextlib.contextmanager
@@ -167,7 +167,7 @@ def test_too_many_live_pages_are_told_so(consoles, store: Server, board: Board):
         with live(console, cookie) as again:
             return first_event(again) != "over"
 
-    wait_until(has_room)
+    wait_until(has_room, 30)
 
 
 def test_the_pages_of_one_user_share_answers(reading: Console, store: Server, board: Board):
@@ -258,8 +258,8 @@ def test_a_heap_of_wrong_passwords_locks_nobody_out(consoles, store: Server):
         for one in guessing:
             one.start()
         # The oldest are sent away as soon as there are too many.
-        wait_until(lambda: 429 in found)
-        wait_until(lambda: sign_in(console, "ann", "secret") == 303)
+        wait_until(lambda: 429 in found, 30)
+        wait_until(lambda: sign_in(console, "ann", "secret") == 303, 30)
         for one in guessing:
             one.join(60)
         assert set(found) == {401, 429} and len(found) == 60
@@ -283,5 +283,5 @@ def test_who_hangs_up_early_has_used_a_turn(consoles, store: Server):
         for number in range(guesses):
             with socket.create_connection(("127.0.0.1", console.port)) as link:
                 link.sendall(head + body)
-                wait_until(lambda number=number: tried() > number)
+                wait_until(lambda number=number: tried() > number, 30)
         assert time.monotonic() - began >= (guesses - 2) / 2 * 0.5

@@ -31,7 +31,7 @@ def sentinel() -> Iterator[Callable[..., Sentinel]]:
     def start(server: Server, *config: str, port: int | None = None) -> Sentinel:
         started.append(Sentinel(server.kind, port or server.port, config))
         one = started[-1]
-        wait_until(lambda: one.primary(), what="the Sentinel answers")
+        wait_until(lambda: one.primary(), 20, what="the Sentinel answers")
         return one
 
     yield start
@@ -93,7 +93,7 @@ def test_who_signed_in_stays_so_and_nobody_comes_without_password(consoles, watc
     check()
     cookie = console.ask("/sign-in", "POST", {"user": "ann", "password": "secret"}).cookie
     watched.fail_over("kill")
-    wait_until(lambda: console.ask("/", headers={"Cookie": cookie}).status == 200)
+    wait_until(lambda: console.ask("/", headers={"Cookie": cookie}).status == 200, 60)
     assert console.ask(console.at("/board", b="jobs"), headers={"Cookie": cookie}).status == 200
     assert console.ask("/").status == 303
     check()

@@ -90,7 +90,7 @@ def test_those_without_a_password_are_out_when_one_is_asked_for(consoles):
         visitor = console.ask("/")
         assert is_in(console, visitor)
         client.execute_command("CONFIG", "SET", "requirepass", "secret")
-        wait_until(lambda: not is_in(console, visitor))
+        wait_until(lambda: not is_in(console, visitor), 30)
         assert console.ask("/").status == 303
 
 

@@ -183,9 +183,9 @@ assert asyncio.run(both()) == "READY"
 def test_a_killed_worker_loses_no_task(server: Server, site: Any, work: Any):
     [id] = site("print(slow.enqueue(600).id)")
     worker = work("--lease", "1s", "--threads", "1", burst=False)
-    wait_until(lambda: told(server) == ["began"])
+    wait_until(lambda: told(server) == ["began"], 120)
     worker.send_signal(signal.SIGKILL)
-    wait_until(lambda: server.board("site").get(id)["state"] == "ready")
+    wait_until(lambda: server.board("site").get(id)["state"] == "ready", 120)
 
 
 def test_a_name_that_cannot_be_imported_goes_back(server: Server, site: Any, work: Any):

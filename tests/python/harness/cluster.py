@@ -48,11 +48,11 @@ class Cluster:
         for server in self.servers[1:]:
             self.ask(server, "CLUSTER", "MEET", "127.0.0.1", first.port)
         for server in self.servers:
-            wait_until(lambda s=server: self.known(s) == count, what="all nodes know each other")
+            wait_until(lambda s=server: self.known(s) == count, 60, what="all nodes know each other")
         for number, server in enumerate(self.servers[primaries:]):
             self.ask(server, "CLUSTER", "REPLICATE", self.id(self.primaries[number % primaries]))
         for server in self.servers:
-            wait_until(lambda s=server: self.state(s)["cluster_state"] == "ok", what="cluster ok")
+            wait_until(lambda s=server: self.state(s)["cluster_state"] == "ok", 60, what="cluster ok")
             wait_until(
                 lambda s=server: self.replicas_known(s) == count - primaries, 60, what="replicas known"
             )
@@ -105,7 +105,7 @@ class Cluster:
                 return RedisCluster("127.0.0.1", self.primaries[0].port, **{**defaults, **arguments})
             return None
 
-        client = wait_until(connected, what="a client of the cluster")
+        client = wait_until(connected, 60, what="a client of the cluster")
         self._clients.append(client)
         return client
 

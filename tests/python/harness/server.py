@@ -354,7 +354,7 @@ class Server:
         with self.connect() as client:
             return client.config_get("*")
 
-    def wait_synced(self, primary: Server) -> None:
+    def wait_synced(self, primary: Server, timeout: float = 60.0) -> None:
         """Waits until this replica has everything that `primary` has sent so far."""
         with self.connect() as own, primary.connect() as source:
 
@@ -363,7 +363,7 @@ class Server:
                 target = source.info("replication")["master_repl_offset"]
                 return mine.get("master_link_status") == "up" and mine["slave_repl_offset"] >= target
 
-            wait_until(caught_up, what=f"replica {self.port} in step with {primary.port}")
+            wait_until(caught_up, timeout, what=f"replica {self.port} in step with {primary.port}")
 
     # Log
 

@@ -112,7 +112,7 @@ def test_the_drill_waits_for_what_is_written_meanwhile(fresh_server, tmp_path: P
     server.board("mails").post("y")
     client.config_set("rdb-key-save-delay", 0)
     busy = {"rewrite": "aof_rewrite_in_progress", "snapshot": "rdb_bgsave_in_progress"}[what]
-    wait_until(lambda: client.info("persistence")[busy], what="it is under way")
+    wait_until(lambda: client.info("persistence")[busy], 30, what="it is under way")
     server.board("other").post("z")
     printed = shell(drill("sh backup"), server.port, DIR=server.folder, BACKUP=tmp_path)
     assert f"{busy}:1" in printed and "NO NEW SNAPSHOT" not in printed
@@ -215,12 +215,12 @@ def test_a_pair_is_switched_and_survives_the_loss_of_its_primary(fresh_server) -
     second: Server = fresh_server(appendonly=True, replicaof=first)
     first.board("mails").mpost([f"payload {n}" for n in range(100)])
     second.wait_synced(first)
-    wait_until(lambda: first.info("replication")["slave0"]["state"] == "online", what="it is online")
+    wait_until(lambda: first.info("replication")["slave0"]["state"] == "online", 30, what="it is online")
     printed = shell(of_pair("switch", first, second), first.port, REPLICA="127.0.0.1")
     assert printed.splitlines()[-1] == "slave" and second.info("replication")["role"] == "master"
     for server in (first, second):
         server.client().config_rewrite()
-    wait_until(lambda: linked(first), what="the old primary follows")
+    wait_until(lambda: linked(first), 60, what="the old primary follows")
 
     second.kill()
     assert "systemctl mask --now" in shell(of_pair("fence", second, first), second.port)
@@ -306,9 +306,9 @@ def test_programs_follow_a_failover_of_the_sentinels_of_the_page(watched: Watche
     environment = {**os.environ, "JOBBOARD_URL": watched.url}
     words = [sys.executable, "-m", "jobboard"]
     run([*words, "post", "mails", '"x"', "--id", "a"], env=environment)
-    wait_until(lambda: failed_over(sentinel.port), what="the Sentinels agree to a failover")
+    wait_until(lambda: failed_over(sentinel.port), 30, what="the Sentinels agree to a failover")
     new = watched.servers[1].port
-    wait_until(lambda: all(one.primary() == new for one in watched.sentinels), what="the failover")
+    wait_until(lambda: all(one.primary() == new for one in watched.sentinels), 60, what="the failover")
     assert "ready" in run([*words, "get", "mails", "a"], env=environment)
 
 

@@ -75,13 +75,13 @@ def test_the_worker_of_the_unit_starts_is_ready_and_stops(server: Server, tmp_pa
         text=True,
     )
     try:
-        wait_until(lambda: status(port, "/ready") == 200, what="the worker is ready")
+        wait_until(lambda: status(port, "/ready") == 200, 60, what="the worker is ready")
         board = server.board("mails")
         board.post("{}", name="hold", id="j", retain=60_000)
-        wait_until((tmp_path / "begun").exists, what="the handler runs")
+        wait_until((tmp_path / "begun").exists, 60, what="the handler runs")
         assert board.get("j")["worker"] == "web-1"
         process.send_signal(signal.SIGTERM)
-        wait_until(lambda: status(port, "/ready") == 503, what="it is about to stop")
+        wait_until(lambda: status(port, "/ready") == 503, 60, what="it is about to stop")
         assert status(port, "/live") == 200 and board.state("j") == "claimed"
         (tmp_path / "end").touch()
         said = process.communicate(timeout=60)[1]

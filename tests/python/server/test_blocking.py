@@ -797,7 +797,7 @@ def connect_many(server, count: int, options: str = "") -> list:
         one = server.socket()
         one.sendall(f"JOB.CLAIM board w{n} {options} BLOCK 0 FIELDS 1 id\r\n".encode())
         sockets.append(one)
-    wait_until(lambda: blocked_clients(server) == count)
+    wait_until(lambda: blocked_clients(server) == count, timeout=60)
     return sockets
 
 

@@ -46,7 +46,7 @@ def primary():
 @pytest.fixture
 def replica(fresh_server, primary):
     server = fresh_server(config=[f"replicaof 127.0.0.1 {primary.port}"])
-    wait_until(lambda: server.info("replication")["master_link_status"] == "up", what="the link is up")
+    wait_until(lambda: server.info("replication")["master_link_status"] == "up", 20, what="the link is up")
     return server
 
 
@@ -218,7 +218,7 @@ def test_a_broken_board_is_broken_after_a_restart(fresh_server, primary, log, ap
     """And the server starts, however little of the board can be read."""
     config = [f"replicaof 127.0.0.1 {primary.port}", "save 3600 1000000", "aof-use-rdb-preamble no"]
     replica = fresh_server(config=config, appendonly=appendonly)
-    wait_until(lambda: replica.info("replication")["master_link_status"] == "up", what="the link is up")
+    wait_until(lambda: replica.info("replication")["master_link_status"] == "up", 20, what="the link is up")
     primary.say(said(log[:2]) + with_batch(log[2], unknown))
     primary.followed_by(replica)
     if appendonly:
@@ -271,7 +271,7 @@ def test_a_gap_on_a_real_link_and_a_new_synchronisation_that_mends_it(fresh_serv
     client = replica.client()
     client.execute_command("REPLICAOF", "NO", "ONE")
     client.execute_command("REPLICAOF", "127.0.0.1", primary.port)
-    wait_until(lambda: replica.info("replication").get("master_link_status") == "up", what="the link")
+    wait_until(lambda: replica.info("replication").get("master_link_status") == "up", 20, what="the link")
     replica.wait_synced(primary)
     assert replica.board().digest() == primary.board().digest() and broken_boards(replica) == 0
 
@@ -370,7 +370,7 @@ def test_a_log_with_a_damaged_part_is_loaded_as_a_broken_board(fresh_server, par
 def rewritten(server) -> None:
     server.client().bgrewriteaof()
     for what in ("aof_rewrite_in_progress", "aof_rewrite_scheduled"):
-        wait_until(lambda what=what: not server.info("persistence")[what], what="rewrite")
+        wait_until(lambda what=what: not server.info("persistence")[what], 20, what="rewrite")
 
 
 @pytest.mark.parametrize("preamble", ["yes", "no"])

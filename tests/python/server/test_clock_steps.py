@@ -47,7 +47,7 @@ def make(wall: WallClock, step: float, server: Server) -> None:
     """The server's clock makes a step."""
     wall.step(step)
     client = server.client()
-    wait_until(lambda: wall.seen_by(client), what="the server sees the step")
+    wait_until(lambda: wall.seen_by(client), 20, what="the server sees the step")
 
 
 def jobboard(server: Server) -> dict:
@@ -89,7 +89,7 @@ def await_all(board, name: str) -> None:
         ("expired", "failed"),
     ]:
         id = f"{name}-{what}"
-        wait_until(lambda id=id, state=state: board.state(id) == state, what=f"{id} is {state}")
+        wait_until(lambda id=id, state=state: board.state(id) == state, 20, what=f"{id} is {state}")
     for kind, times in before.items():
         wait_until(
             lambda k=kind, n=times: fired(board, f"{name}-{k}") > n + 1, 20, what=f"{name}-{kind} fires"
@@ -165,7 +165,7 @@ def test_the_time_of_boards_never_goes_back_and_is_the_machines_again(stepped, w
     board.post(id="b")
     assert board.get("b")["posted"] >= board.get("a")["posted"]
     wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] > 0, what="it is ahead")
-    wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] == 0, what="the clocks agree again")
+    wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] == 0, 20, what="the clocks agree again")
     wall.step(-HOUR)
     wait_until(lambda: jobboard(stepped)["jobboard_clock_ahead_ms"] > HOUR * 900, what="it is ahead")
     wall.step(HOUR)
@@ -183,7 +183,7 @@ def test_a_server_that_starts_again_goes_by_its_machines_clock(stepped, wall):
     board = stepped.board()
     assert jobboard(stepped)["jobboard_clock_ahead_ms"] == 0
     board.post(id="j", delay=DUE)
-    wait_until(lambda: board.state("j") == "ready", what="time goes on")
+    wait_until(lambda: board.state("j") == "ready", 20, what="the delay ends")
 
 
 def test_a_step_back_while_the_timer_works_stops_nothing(stepped, wall) -> None:

@@ -208,7 +208,7 @@ def test_work_goes_on_over_a_failover_and_nothing_is_lost(replicated):
     replicated.failover(replica)
     try:
         board = replicated.board()
-        wait_until(lambda: board.count() == 0, 60, what="all is done")
+        wait_until(lambda: board.count() == 0, 60, 0.05, what="all is done")
     finally:
         stop.set()
         [thread.join() for thread in threads]
@@ -259,7 +259,10 @@ def test_a_slot_that_is_being_imported_ends_no_lease_before_it_is_owned(cluster)
     cluster.end_migration(slot, target)
     with target.connect() as client:
         moved = Board(client)
-        wait_until(lambda: moved.state("j") == "ready" and moved.state("due") == "ready", what="time goes on")
+        wait_until(
+            lambda: moved.state("j") == "ready" and moved.state("due") == "ready",
+            what="the new owner ends the lease and the delay",
+        )
         [one, two] = moved.claim("w2", count=2)
         assert {one["id"], two["id"]} == {"j", "due"} and min(one["token"], two["token"]) > token
 
@@ -291,7 +294,7 @@ def moved_while(cluster, wait) -> list:
     cluster.begin_migration(slot, source, target)
     cluster.move("board", source, target)
     cluster.end_migration(slot, target)
-    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, what="it waits at the new place")
+    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, 10, what="it waits at the new place")
     cluster.board().post("x", id="n")
     thread.join(60)
     return answers
@@ -318,7 +321,7 @@ def test_a_post_that_waits_for_room_follows_a_slot_and_makes_no_board_where_it_w
     past(now() + 300)
     assert source.info("jobboard")["jobboard_boards"] == 0 and not answers
     cluster.end_migration(slot, target)
-    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, what="it waits at the new place")
+    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, 10, what="it waits at the new place")
     cluster.board().delete("old")
     thread.join(60)
     assert answers == ["new"]
@@ -342,7 +345,7 @@ def test_atomic_slot_migration_takes_boards_along(cluster, server_kind):
     board.post("x", id="due-soon", delay=1500, queue="soon")
     cluster.ask(source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", cluster.id(target))
     held = [job["id"] for job in board.list_all(state="claimed", worker="w3")]
-    wait_until(lambda: cluster.owner("board") is target, what="the slot has moved")
+    wait_until(lambda: cluster.owner("board") is target, 20, what="the slot has moved")
     with target.connect() as client:
         moved = Board(client)
         check_consistent(moved)
@@ -356,8 +359,8 @@ def taken(cluster: Cluster, slot: int, source: Server, target: Server) -> None:
     for words in [("IMPORTING", cluster.id(source)), ("NODE", cluster.id(target))]:
         cluster.ask(target, "CLUSTER", "SETSLOT", slot, *words)
     cluster.ask(target, "CLUSTER", "BUMPEPOCH")
-    wait_until(lambda: cluster.ask(source, "DBSIZE") == 0, what="the source has let go")
-    wait_until(lambda: cluster.owner("board") is target, what="the slot is the other's")
+    wait_until(lambda: cluster.ask(source, "DBSIZE") == 0, 20, what="the source has let go")
+    wait_until(lambda: cluster.owner("board") is target, 20, what="the slot is the other's")
 
 
 def test_a_board_in_a_slot_that_was_taken_and_came_back_is_the_new_one_on_every_copy(server_kind):
@@ -375,7 +378,7 @@ def test_a_board_in_a_slot_that_was_taken_and_came_back_is_the_new_one_on_every_
             client.execute_command("READONLY")
             assert ids(Board(client).list_all()) == made and Board(client).digest() == board.digest()
         node.restart(kill=True)
-        wait_until(lambda: cluster.state(node)["cluster_state"] == "ok", what="it is back")
+        wait_until(lambda: cluster.state(node)["cluster_state"] == "ok", 30, what="it is back")
         assert ids(node.board().list_all()) == made
         cluster.check_health()
     finally:
@@ -410,7 +413,7 @@ def test_work_goes_on_while_a_slot_moves_to_and_fro(cluster):
             cluster.move("board", source, target)
             time.sleep(0.05)
             cluster.end_migration(slot, target)
-        wait_until(lambda: board.count() == 0, 60, what="all is done")
+        wait_until(lambda: board.count() == 0, 60, 0.05, what="all is done")
     finally:
         stop.set()
         [thread.join() for thread in threads]
@@ -467,7 +470,7 @@ def move_by_keys(cluster, source, target) -> None:
 def move_at_once(cluster, source, target) -> None:
     slot = cluster.slot("board")
     cluster.ask(source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", cluster.id(target))
-    wait_until(lambda: cluster.owner("board") is target, what="the slot has moved")
+    wait_until(lambda: cluster.owner("board") is target, 20, what="the slot has moved")
 
 
 MOVES = {"by keys": move_by_keys, "at once": move_at_once}

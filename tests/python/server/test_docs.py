@@ -203,7 +203,7 @@ def test_worker_of_the_tour_keeps_its_lease_with_heartbeats(
     board: Board, tour_worker: subprocess.Popen[bytes]
 ) -> None:
     board.post(str(1.5 * SOON / 1000), id_="slow", retain=60000)
-    wait_until(lambda: board.state("slow") == "complete")
+    wait_until(lambda: board.state("slow") == "complete", 60)
     assert board.get("slow")["attempt"] == 1
     assert board.events("slow") == ["posted", "claimed", "complete"]
 

@@ -81,7 +81,7 @@ def from_foreign_parts(fresh_server, fixture):
 def from_primary(fresh_server, fixture, dumps=None, commands=b""):
     primary = Primary(dumps)
     server = fresh_server("clock", "manual", config=[f"replicaof 127.0.0.1 {primary.port}", NO_WRITES])
-    wait_until(lambda: server.info("replication")["master_link_status"] == "up", what="the link is up")
+    wait_until(lambda: server.info("replication")["master_link_status"] == "up", 20, what="the link is up")
     primary.say(commands)
     primary.followed_by(server)
     server.client().execute_command("REPLICAOF", "NO", "ONE")

@@ -79,7 +79,7 @@ def test_the_users_of_the_page_survive_config_rewrite(installed: Server) -> None
     assert len(set(passwords.values())) == len(passwords)
     for _ in range(2):
         installed.start(wait=False, rewrite_config=False)
-        wait_until(lambda: answers(installed, **own("default", passwords)), what="the server answers")
+        wait_until(lambda: answers(installed, **own("default", passwords)), 60, what="the server answers")
         with pytest.raises(redis.AuthenticationError):
             installed.client().ping()
         installed.client(**own("producer", passwords)).execute_command("JOB.POST", "jobs:mails", "x")
@@ -108,7 +108,7 @@ def test_the_users_of_the_page_are_made_again_behind_config_rewrite(installed: S
     assert text.count("\naclfile ") == 1 and "\nuser " not in text
     passwords = passwords_of(installed)
     installed.start(wait=False, rewrite_config=False)
-    wait_until(lambda: answers(installed, **own("default", passwords)), what="the server answers")
+    wait_until(lambda: answers(installed, **own("default", passwords)), 60, what="the server answers")
 
 
 def test_the_masterauth_of_the_page_lets_a_pair_change_places(fresh_server) -> None:
@@ -130,13 +130,13 @@ def test_the_masterauth_of_the_page_lets_a_pair_change_places(fresh_server) -> N
     for server in servers:
         assert server.config_file.read_text().count("\nmasterauth ") == 1
         server.start(wait=False, rewrite_config=False)
-        wait_until(lambda server=server: answers(server, **login), what="the server answers")
+        wait_until(lambda server=server: answers(server, **login), 60, what="the server answers")
     admins = [server.client(**login) for server in servers]
     linked = lambda one: one.info("replication").get("master_link_status") == "up"  # noqa: E731
-    wait_until(lambda: linked(admins[1]), what="the replica follows")
-    wait_until(lambda: failover(admins[0], second.port), what="the replica has caught up")
-    wait_until(lambda: admins[1].info("replication")["role"] == "master", what="it is the primary")
-    wait_until(lambda: linked(admins[0]), what="the old primary follows")
+    wait_until(lambda: linked(admins[1]), 60, what="the replica follows")
+    wait_until(lambda: failover(admins[0], second.port), 60, what="the replica has caught up")
+    wait_until(lambda: admins[1].info("replication")["role"] == "master", 60, what="it is the primary")
+    wait_until(lambda: linked(admins[0]), 60, what="the old primary follows")
 
 
 def failover(client: redis.Redis, port: int) -> bool:
@@ -192,7 +192,7 @@ def test_what_the_page_keeps_out_of_included_files_stops_the_server(
     server.client().config_rewrite()
     server.stop()
     server.start(wait=False, rewrite_config=False)
-    wait_until(lambda: not server.alive, what="the server refuses to start")
+    wait_until(lambda: not server.alive, 20, what="the server refuses to start")
     if "user" not in line:
         assert "the module is loaded already: keep one loadmodule line for it" in server.log
     server.kill()

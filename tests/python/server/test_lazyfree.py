@@ -12,7 +12,7 @@ LAZY = [
 
 def freed(server: Server) -> int:
     """How many values the server's thread has freed; waits until none is left."""
-    wait_until(lambda: server.info("memory")["lazyfree_pending_objects"] == 0)
+    wait_until(lambda: server.info("memory")["lazyfree_pending_objects"] == 0, 60)
     return server.info("memory")["lazyfreed_objects"]
 
 

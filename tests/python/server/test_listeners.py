@@ -706,7 +706,7 @@ def test_a_slot_that_moves_under_load(kind):
             cluster.begin_migration(slot, source, target)
             cluster.move("board", source, target)
             cluster.end_migration(slot, target)
-        wait_until(lambda: cluster.owner("board") is target, what="the slot has moved")
+        wait_until(lambda: cluster.owner("board") is target, 30, what="the slot has moved")
         before = len(posted)
         wait_until(lambda: len(posted) > before + 50)
         stop.set()

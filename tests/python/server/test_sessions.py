@@ -223,7 +223,7 @@ def test_many_claims_of_one_connection_end_in_slices(server):
     for _ in range(20):
         worker.claim("w1", session=True, count=1000, lease=LONG)
     close(worker)
-    wait_until(lambda: board.info()["claimed"] == 0)
+    wait_until(lambda: board.info()["claimed"] == 0, timeout=30)
     assert board.info()["ready"] == 20_000
 
 

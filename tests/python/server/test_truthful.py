@@ -482,7 +482,7 @@ def test_a_server_that_loads_says_so_and_then_has_everything(fresh_server):
                 client.config_set("key-load-delay", 0)
         return False
 
-    wait_until(loads, what="the server has loaded")
+    wait_until(loads, 60, what="the server has loaded")
     assert {"JOB.POST", "JOB.GET", "JOB.CLAIM"} <= set(told)
     board = server.board()
     assert board.count() >= 1
@@ -512,7 +512,7 @@ def test_a_script_that_runs_on_is_told_to_others_and_stops_time(fresh_server):
             return "BUSY" in error_text(error)
         return False
 
-    wait_until(is_busy, what="the server is busy")
+    wait_until(is_busy, 10, what="the server is busy")
     for words in [("POST", "x"), ("GET", "c"), ("CLAIM", "w1"), ("CONSUME", "w1", "c"), ("COUNT",)]:
         with refused_like("BUSY .+"):
             board.call(*words)

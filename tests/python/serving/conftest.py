@@ -67,7 +67,9 @@ class Serving:
 
     def wait(self) -> None:
         wait_until(
-            lambda: self.process.poll() is not None or "saves and ends" in self.text, what="jobboard serve"
+            lambda: self.process.poll() is not None or "saves and ends" in self.text,
+            60,
+            what="jobboard serve",
         )
 
     @property

@@ -124,9 +124,9 @@ def test_a_disk_that_fills_while_it_serves(serve, small_disk) -> None:
     with pytest.raises(redis.ResponseError, match="MISCONF"):
         while True:
             posted.append(board.post("x" * 2000))
-    wait_until(lambda: "the server refuses changes" in serving.text)
+    wait_until(lambda: "the server refuses changes" in serving.text, 60)
     serving.process.terminate()
-    wait_until(lambda: "free some, and it ends." in serving.text)
+    wait_until(lambda: "free some, and it ends." in serving.text, 60)
     assert serving.process.poll() is None
     ballast.unlink()
     assert serving.process.wait(60) == 0
@@ -144,7 +144,7 @@ def test_a_second_signal_ends_it_on_a_full_disk(serve, small_disk) -> None:
         while True:
             serving.board().post("x" * 2000)
     serving.process.terminate()
-    wait_until(lambda: "Another signal ends it" in serving.text)
+    wait_until(lambda: "Another signal ends it" in serving.text, 60)
     assert serving.stop() == 1
 
 

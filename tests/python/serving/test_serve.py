@@ -77,7 +77,7 @@ def test_nothing_of_it_outlives_a_kill(serve) -> None:
     serving.board().post(1, id="a")
     pid, page = serving.server_pid(), serving.console
     serving.kill()
-    wait_until(lambda: ended(pid), what="the server's end")
+    wait_until(lambda: ended(pid), 60, what="the server's end")
 
     def is_gone() -> bool:
         try:
@@ -86,7 +86,7 @@ def test_nothing_of_it_outlives_a_kill(serve) -> None:
             return True
         return False
 
-    wait_until(is_gone, what="the console's end")
+    wait_until(is_gone, 60, what="the console's end")
     assert serve(NO_CONSOLE).board().get("a").payload == 1
 
 
@@ -201,7 +201,7 @@ def test_the_server_goes_on_when_the_console_has_ended(serve) -> None:
         if line.split()[1] == str(serving.process.pid) and "jobboard-console" in line
     ]
     os.kill(int(console), signal.SIGKILL)
-    wait_until(lambda: "the console has ended" in serving.text)
+    wait_until(lambda: "the console has ended" in serving.text, 60)
     assert serving.board("letters").get("a").payload == 1
 
 
@@ -231,7 +231,7 @@ def test_it_serves_once_all_is_loaded(serve, of_kind, tmp_path) -> None:
     for number in range(40):
         client.set(f"key-{number}", os.urandom(4096))
     client.bgrewriteaof()
-    wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"])
+    wait_until(lambda: not client.info("persistence")["aof_rewrite_in_progress"], 60)
     assert client.info("persistence")["aof_last_bgrewrite_status"] == "ok"
     first.stop()
     slow = tmp_path / "slow.conf"

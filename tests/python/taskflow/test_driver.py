@@ -561,7 +561,7 @@ def test_who_may_not_change_settings_is_told_what_the_board_publishes(
         board.post("work")
         assert found.get(timeout=30) == "work"
         # It listens first, and asks for more events then.
-        wait_until(lambda: "may not publish all events" in caplog.text, what="the warning")
+        wait_until(lambda: "may not publish all events" in caplog.text, 30, what="the warning")
     finally:
         admin.execute_command("ACL", "SETUSER", "default", "+@all")
 

@@ -148,7 +148,7 @@ def test_empty_removes_all_and_wakes_who_waits(at_hand: TestServer) -> None:
         with socket.create_connection((where["host"], where["port"]), timeout=60) as waiting:
             waiting.sendall(f"AUTH {where['password']}\r\nBLPOP x 0\r\n".encode())
             assert waiting.recv(100) == b"+OK\r\n"
-            wait_until(lambda: at_hand.client.info("clients")["blocked_clients"] == 1)
+            wait_until(lambda: at_hand.client.info("clients")["blocked_clients"] == 1, 60)
             at_hand.empty()
             assert waiting.recv(100) == b""
         assert not at_hand.client.keys()
@@ -179,7 +179,7 @@ def test_the_server_goes_with_a_process_that_is_killed(kind: str, tmp_path: Path
             return True
         return False
 
-    wait_until(gone)
+    wait_until(gone, 60)
 
 
 def test_what_it_needs_is_named_when_it_is_missing(monkeypatch) -> None:
