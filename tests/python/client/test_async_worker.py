@@ -91,6 +91,12 @@ def test_what_runs_when_the_loop_ends_is_given_back(jobs, until) -> None:
     asyncio.run(program())
     job = jobs.get("a")
     assert (job.state, job.reason) == ("ready", "the worker stops")
+    assert len(began) == 1
+    assert [entry["event"] for entry in jobs.history("a") if entry["event"] != "log"] == [
+        "posted",
+        "claimed",
+        "abandoned",
+    ]
 
 
 def test_only_in_an_event_loop(make) -> None:

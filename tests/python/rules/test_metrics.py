@@ -36,7 +36,8 @@ def test_without_boards_it_tells_of_the_server_alone(server):
     assert values(told["jobboard_blocked_claims"], "jobboard_blocked_claims") == [0]
 
 
-def test_the_used_share_of_maxmemory(server):
+def test_the_used_share_of_maxmemory(fresh_server):
+    server = fresh_server()
     client = server.client()
     assert "jobboard_server_memory_ratio" not in metrics(client)
     used = server.info("memory")["used_memory"]

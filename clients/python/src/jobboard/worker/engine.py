@@ -141,7 +141,10 @@ class Engine:
         self.shortest = self.longest = lease
         """The shortest lease of what we hold, and the longest, ms: at most, and at least, `lease`."""
         self.lease_words = [] if options.lease is None else ["LEASE", options.lease]
-        self.stopping = False
+        self.stopping = self.going_home = False
+        """It claims no more, and no claim is under way: what it gives back goes to others."""
+        self.cut: list[Run] = []
+        """Runs whose loop has ended, until they can be given back."""
         self.failure: BaseException | None = None
         self.ends = 0
         """Runs that we hold no more."""
@@ -423,14 +426,31 @@ class Engine:
     def ask_to_stop(self) -> None:
         self.wants_stop.set()
 
-    def go_home(self) -> None:
-        """Claims no more; gives back what has not begun; tells the handlers that the end is near."""
+    def claim_no_more(self) -> None:
         with self.lock:
             self.stopping = True
-            runs = [run for run in self.held.values() if not run.ended]
             self.changed.notify_all()
+
+    def go_home(self) -> None:
+        """Gives back what has not begun; tells the handlers that the end is near."""
+        with self.lock:
+            self.going_home = True
+            runs = [run for run in self.held.values() if not run.ended]
         self.pool.going_home(runs)
-        for run in self.pool.drain():
+        for run in [*self.cut, *self.pool.drain()]:
+            self.finished(run, GiveBack("the worker stops"))
+
+    def cut_off(self, run: Run) -> None:
+        """Told by the pool: the caller's loop has ended a run. A claim that waits would get back at once what
+        is given back before the worker stops.
+        """
+        with self.lock:
+            waits = not self.going_home
+            if waits:
+                self.cut.append(run)
+        if waits:
+            self.ask_to_stop()
+        else:
             self.finished(run, GiveBack("the worker stops"))
 
     def wait_idle(self, timeout: float) -> bool:

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 
 from ..handlers import Handler
-from ..outcomes import GiveBack, Outcome
+from ..outcomes import Outcome
 from .engine import Engine
 from .performer import Performer
 from .run import Run
@@ -99,15 +99,14 @@ class LoopPool:
         self._begin()
 
     async def _run(self, run: Run) -> None:
-        outcome: Outcome = GiveBack("the worker stops")  # when the caller's loop ends before us
         try:
-            try:
-                self.engine.begun(run)
-                outcome = await self._outcome(run)
-            finally:
-                self.engine.finished(run, outcome)
+            self.engine.begun(run)
+            self.engine.finished(run, await self._outcome(run))
         except Exception as error:
             self.engine.broken(run, error)
+        except BaseException:  # the caller's loop ends before us
+            self.engine.cut_off(run)
+            raise
 
     async def _outcome(self, run: Run) -> Outcome:
         handler = self.performer.handler(run.context)

@@ -298,7 +298,11 @@ class Worker:
                 )
 
     def _go_home(self, engine: Engine, claimer: Claimer) -> bool:
-        """Lets handlers finish, gives back the rest, and tells the server."""
+        """Lets handlers finish, gives back the rest, and tells the server. The claim that waits ends before
+        anything is given back: it would get that.
+        """
+        engine.claim_no_more()
+        claimer.stop()
         engine.go_home()
         running = [run for run in engine.all_held() if not run.ended]
         if running:
@@ -306,7 +310,6 @@ class Worker:
             log.info("%s stops: waits up to %g s for %s", self.name, within, journal.some(running))
         else:
             log.info("%s stops: nothing runs", self.name)
-        claimer.stop()
         deadline = time.monotonic() + self.options.stop_within / 1000
         all_done = False
         while not all_done and time.monotonic() < deadline and not self._hurry.is_set():
