@@ -14,8 +14,8 @@ use crate::redis::words::Words;
 use crate::redis::{api, ERR, OK};
 use crate::runtime::world;
 
-/// Version 0.2.2, two digits for each number.
-const VERSION: c_int = 202;
+/// Version 0.2.3, two digits for each number.
+const VERSION: c_int = 203;
 
 /// Logs the text of a panic, which otherwise only standard error would get.
 fn log_panics() {

@@ -68,7 +68,7 @@ from .outcomes import (
 from .signatures import ArgumentError
 from .worker import Worker
 
-__version__ = "0.2.2"
+__version__ = "0.2.3"
 
 __all__ = [
     "Abandon",
