@@ -365,6 +365,24 @@ class Server:
 
             wait_until(caught_up, timeout, what=f"replica {self.port} in step with {primary.port}")
 
+    def fail_over_to(self, replica: Server) -> None:
+        """Lets a replica of this primary take its place."""
+        self.wait_online(replica)
+        with self.connect() as client:
+            client.execute_command("FAILOVER", "TO", "127.0.0.1", replica.port, "TIMEOUT", 30_000)
+
+    def wait_online(self, replica: Server) -> None:
+        """Waits until this primary counts a replica as online: later than that has its link and all data.
+        No FAILOVER begins before.
+        """
+        with self.connect() as client:
+
+            def online() -> bool:
+                replicas = [about for about in client.info("replication").values() if isinstance(about, dict)]
+                return any(one["port"] == replica.port and one["state"] == "online" for one in replicas)
+
+            wait_until(online, what=f"replica {replica.port} online at {self.port}")
+
     # Log
 
     @property

@@ -319,6 +319,7 @@ def test_a_primary_hands_over_to_its_copy(pods: tuple[Pod, Pod]) -> None:
     second.start(**told)
     copy = copied(second)
     host, port = second.place.split(":")
+    wait_until(lambda: client.info("replication")["slave0"]["state"] == "online", what="FAILOVER may begin")
     client.execute_command("FAILOVER", "TO", host, port)
     wait_until(lambda: copy.info("replication")["role"] == "master", what="the copy leads")
     wait_until(lambda: client.info("replication").get("master_link_status") == "up", what="the other follows")

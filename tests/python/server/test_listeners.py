@@ -375,7 +375,7 @@ def test_a_failover_under_load_loses_nothing(loaded, fresh_server):
     replica.wait_synced(primary)
     for old, new in ((primary, replica), (replica, primary)):
         load.goes_on(20)
-        old.client().execute_command("FAILOVER", "TO", "127.0.0.1", new.port, "TIMEOUT", 30_000)
+        old.fail_over_to(new)
         wait_until(lambda new=new: new.info("replication")["role"] == "master")
         load.server = new
         load.goes_on(20)
@@ -388,7 +388,7 @@ def test_a_failover_under_load_loses_nothing(loaded, fresh_server):
 def test_a_failover_that_is_given_up_loses_nothing(loaded, fresh_server):
     primary, load = loaded()
     replica = fresh_server(replicaof=primary)
-    replica.wait_synced(primary)
+    primary.wait_online(replica)
     assert replica.process is not None
     replica.process.send_signal(signal.SIGSTOP)
     try:

@@ -438,7 +438,7 @@ def test_a_coordinated_failover_loses_nothing(pair):
     lives.claimed(board, "lapses in between", lease=30)
     waiter = Waiter(primary, "waits", queues=["nothing comes"])
     before = {id: board.state(id) for id in lives.LIVES if " " not in id}
-    primary.client().execute_command("FAILOVER", "TO", "127.0.0.1", replica.port, "TIMEOUT", 30_000)
+    primary.fail_over_to(replica)
     wait_until(lambda: replica.info("replication")["role"] == "master")
     assert error_of(waiter).startswith("UNBLOCKED")
     board = replica.board()
