@@ -372,8 +372,8 @@ class Server:
             client.execute_command("FAILOVER", "TO", "127.0.0.1", replica.port, "TIMEOUT", 30_000)
 
     def wait_online(self, replica: Server) -> None:
-        """Waits until this primary counts a replica as online: later than that has its link and all data.
-        No FAILOVER begins before.
+        """Waits until this primary counts a replica as online, and so takes a FAILOVER to it. The replica has
+        its link and all data some time before.
         """
         with self.connect() as client:
 

@@ -215,7 +215,7 @@ def test_a_pair_is_switched_and_survives_the_loss_of_its_primary(fresh_server) -
     second: Server = fresh_server(appendonly=True, replicaof=first)
     first.board("mails").mpost([f"payload {n}" for n in range(100)])
     second.wait_synced(first)
-    wait_until(lambda: first.info("replication")["slave0"]["state"] == "online", 30, what="it is online")
+    first.wait_online(second)
     printed = shell(of_pair("switch", first, second), first.port, REPLICA="127.0.0.1")
     assert printed.splitlines()[-1] == "slave" and second.info("replication")["role"] == "master"
     for server in (first, second):

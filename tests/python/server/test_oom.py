@@ -119,7 +119,7 @@ def fill(board):
 
 
 @pytest.fixture
-def narrow(fresh_server):
+def bounded(fresh_server):
     """A board with room for some hundred jobs of 10,000 bytes. The server is a new one: after a test with
     many clients that wait, a server returns what it had for them a little at a time.
     """
@@ -129,36 +129,33 @@ def narrow(fresh_server):
     return board
 
 
-def test_jobs_that_leave_nothing_make_room_for_posts(narrow):
-    board = narrow
-    ids = fill(board)
-    board.claim("w1", count=len(ids) // 2)
-    board.mconsume("w1", ids[: len(ids) // 2])
-    assert board.post("x" * 10_000)
+def test_jobs_that_leave_nothing_make_room_for_posts(bounded):
+    ids = fill(bounded)
+    bounded.claim("w1", count=len(ids) // 2)
+    bounded.mconsume("w1", ids[: len(ids) // 2])
+    assert bounded.post("x" * 10_000)
 
 
-def test_kept_results_hold_the_memory(narrow):
+def test_kept_results_hold_the_memory(bounded):
     """As docs/operate/memory.md says: consuming does not help there, deleting what has ended does."""
-    board = narrow
-    ids = fill(board)
-    board.claim("w1", count=len(ids))
+    ids = fill(bounded)
+    bounded.claim("w1", count=len(ids))
     for id in ids:
-        board.consume("w1", id, result="r" * 20)
-    assert board.count(state="complete") == len(ids)
-    assert fill(board) == []
-    board.call("DELETE", "WHERE", "STATE", "complete")
-    assert board.post("x" * 10_000)
+        bounded.consume("w1", id, result="r" * 20)
+    assert bounded.count(state="complete") == len(ids)
+    assert fill(bounded) == []
+    bounded.call("DELETE", "WHERE", "STATE", "complete")
+    assert bounded.post("x" * 10_000)
 
 
-def test_a_short_retention_lets_posts_in_again(narrow):
-    board = narrow
-    board.set(retain_result=50)
-    ids = fill(board)
-    board.claim("w1", count=len(ids))
+def test_a_short_retention_lets_posts_in_again(bounded):
+    bounded.set(retain_result=50)
+    ids = fill(bounded)
+    bounded.claim("w1", count=len(ids))
     for id in ids:
-        board.consume("w1", id, result="r" * 20)
-    wait_until(lambda: board.count(state="complete") == 0)
-    assert board.post("x" * 10_000)
+        bounded.consume("w1", id, result="r" * 20)
+    wait_until(lambda: bounded.count(state="complete") == 0)
+    assert bounded.post("x" * 10_000)
 
 
 def test_a_replica_follows_a_full_primary(fresh_server):

@@ -147,7 +147,6 @@ class Inline:
                 raise translated(reply)
             if self._engine.claimed(shard, replies.unpacked(reply) or ()):
                 if len(self.ran) >= self.at_most:
-                    self._engine.claim_no_more()
                     self._engine.go_home()
                     raise RuntimeError(
                         f"{self.at_most} jobs were run, and more are ready: does a handler post or give back "

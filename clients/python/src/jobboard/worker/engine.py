@@ -141,10 +141,12 @@ class Engine:
         self.shortest = self.longest = lease
         """The shortest lease of what we hold, and the longest, ms: at most, and at least, `lease`."""
         self.lease_words = [] if options.lease is None else ["LEASE", options.lease]
-        self.stopping = self.going_home = False
-        """It claims no more, and no claim is under way: what it gives back goes to others."""
+        self.stopping = False
+        """It claims no more."""
+        self.going_home = False
+        """Nor does a claim wait any more: what it gives back goes to other workers."""
         self.cut: list[Run] = []
-        """Runs whose loop has ended, until they can be given back."""
+        """Runs whose event loop has ended, until `go_home` gives them back."""
         self.failure: BaseException | None = None
         self.ends = 0
         """Runs that we hold no more."""
@@ -432,26 +434,26 @@ class Engine:
             self.changed.notify_all()
 
     def go_home(self) -> None:
-        """Gives back what has not begun; tells the handlers that the end is near."""
+        """Gives back what has not begun; tells the handlers that the end is near. No claim may wait any more:
+        it would get what is given back.
+        """
         with self.lock:
-            self.going_home = True
+            self.stopping = self.going_home = True
             runs = [run for run in self.held.values() if not run.ended]
         self.pool.going_home(runs)
         for run in [*self.cut, *self.pool.drain()]:
             self.finished(run, GiveBack("the worker stops"))
 
     def cut_off(self, run: Run) -> None:
-        """Told by the pool: the caller's loop has ended a run. A claim that waits would get back at once what
-        is given back before the worker stops.
+        """Told by the pool: the caller's event loop has ended a run. The worker stops, and then gives the job
+        back.
         """
         with self.lock:
-            waits = not self.going_home
-            if waits:
+            if not self.going_home:
                 self.cut.append(run)
-        if waits:
-            self.ask_to_stop()
-        else:
-            self.finished(run, GiveBack("the worker stops"))
+                self.ask_to_stop()
+                return
+        self.finished(run, GiveBack("the worker stops"))
 
     def wait_idle(self, timeout: float) -> bool:
         """Whether all handlers have returned within so many seconds."""

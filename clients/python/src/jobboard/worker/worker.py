@@ -298,9 +298,7 @@ class Worker:
                 )
 
     def _go_home(self, engine: Engine, claimer: Claimer) -> bool:
-        """Lets handlers finish, gives back the rest, and tells the server. The claim that waits ends before
-        anything is given back: it would get that.
-        """
+        """Lets handlers finish, gives back the rest, and tells the server."""
         engine.claim_no_more()
         claimer.stop()
         engine.go_home()
