@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 import redis
 import redis.asyncio
 from jobboard import AsyncBoard, AsyncShardedBoard, Board, ShardedBoard, Worker
 from jobboard.pickling import blocking
+from jobboard.worker.claimer import Claimer
+from jobboard.worker.loop import LoopPool
 
 
 @pytest.fixture(params=["board", "sharded"])
@@ -97,6 +100,41 @@ def test_what_runs_when_the_loop_ends_is_given_back(jobs, until) -> None:
         "claimed",
         "abandoned",
     ]
+
+
+def test_nothing_is_given_back_before_the_last_claim_has_ended(jobs, monkeypatch) -> None:
+    """A claim that waits would get it."""
+    began, cut_off, at_last_claim = threading.Event(), threading.Event(), []
+    run, stop = LoopPool._run, Claimer.stop
+
+    async def running(pool, one) -> None:
+        try:
+            await run(pool, one)
+        finally:
+            cut_off.set()
+
+    def stopping(claimer) -> None:
+        assert cut_off.wait(60)
+        at_last_claim.extend(one.ended for one in claimer.engine.all_held())
+        stop(claimer)
+
+    monkeypatch.setattr(LoopPool, "_run", running)
+    monkeypatch.setattr(Claimer, "stop", stopping)
+
+    @jobs.handler()
+    async def handler(context, payload):
+        began.set()
+        await asyncio.sleep(600)
+
+    async def program() -> None:
+        serving = asyncio.create_task(Worker(jobs, mode="asyncio", stop_within="0s").serve())
+        while not began.is_set():
+            await asyncio.sleep(0.01)
+        assert not serving.done()
+
+    jobs.post(1, id="a")
+    asyncio.run(program())
+    assert at_last_claim == [False] and jobs.get("a").reason == "the worker stops"
 
 
 def test_only_in_an_event_loop(make) -> None:
