@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import jobboard
 import pytest
 from jobboard import Board, Worker
 from jobboard.otel import Tracing
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 
 @pytest.fixture
-def spans():
+def spans(monkeypatch):
+    """What has been exported."""
+    monkeypatch.syspath_prepend(f"{sys.prefix}/tracing")
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
     return InMemorySpanExporter()
 
 
 @pytest.fixture
 def board(server, spans) -> Board:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     return Board("board", server.client(decode_responses=False), hook=Tracing(provider))
