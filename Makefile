@@ -63,7 +63,7 @@ COLLECT := { $(VENV)/pytest --collect-only -q >/dev/null 2>&1 || true; }
 # Everything is built as one: with a part alone the features of what it depends on are others, and all is compiled again.
 CHECKED := --workspace --profile checked --locked
 # Clippy is the compiler of our own crates: one pass lints them and makes what the tests run.
-LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings cargo
+LINTED := RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/scripts/rustc-for-tests" CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings cargo
 
 help: ## Show this list
 	@echo 'Usage: make <target> [NAME=value ...]'
