@@ -1,9 +1,10 @@
 /** How a board talks to its server: connections that fail at once when they break, and are made anew when asked. */
-import { createClient, ErrorReply, RESP_TYPES } from '@redis/client';
+import { ErrorReply, RESP_TYPES } from '@redis/client';
 import type { RedisClientOptions, RedisClientType } from '@redis/client';
 
 import { Away, BoardError, ConnectionLost, refusal } from './errors.js';
 import { HOW, refuseUnknownOfServer } from './known.js';
+import { createClient } from './node-redis.js';
 import type { Reply } from './replies.js';
 import { type Address, checkPrimary, type Cluster, movingTo, ownerOf, primaryOf, type Sentinels, sentinelsOf, shownCluster, shownSentinels } from './primaries.js';
 import { shown } from './shown.js';
@@ -79,7 +80,7 @@ export class Place {
       );
     } else {
       const options = withUrl(found, server === undefined ? '$JOBBOARD_URL' : 'the server of the board');
-      this.#make = (name) => clientWay(createClient(ours(options, name)) as AnyClient);
+      this.#make = (name) => clientWay(createClient(ours(options, name)));
       const parsed = createClient(ours(options, undefined)).options;
       const socket = (parsed.socket ?? {}) as { host?: string; port?: number; path?: string };
       this.database = parsed.database ?? 0;
@@ -161,7 +162,7 @@ function foundWay(find: () => Promise<RedisClientOptions>, name: string | undefi
   };
   return {
     connect: async () => {
-      const client = createClient(ours(await find(), name)) as AnyClient;
+      const client = createClient(ours(await find(), name));
       way = clientWay(client);
       for (const [event, listener] of listeners) way.on(event, listener);
       await answered(client, async () => {

@@ -3,8 +3,10 @@
  * each connection, so that what follows a failover is what follows any lost connection: node-redis's own clients of
  * Sentinels and of clusters leave commands without an answer then.
  */
-import { createClient, ErrorReply } from '@redis/client';
+import { ErrorReply } from '@redis/client';
 import type { RedisClientOptions, RedisClientType, RedisClusterOptions, RedisSentinelOptions } from '@redis/client';
+
+import { createClient } from './node-redis.js';
 
 /** How long a server may take to say who the primary is, ms: it may be frozen. */
 const ANSWER = 1500;
@@ -106,7 +108,7 @@ async function first<T>(seeds: readonly RedisClientOptions[], ask: (client: Redi
   const causes: string[] = [];
   for (const seed of seeds) {
     const socket = { connectTimeout: ANSWER, ...seed.socket, reconnectStrategy: false } as RedisClientOptions['socket'];
-    const client = createClient({ ...seed, disableOfflineQueue: true, maintNotifications: 'disabled', socket } as RedisClientOptions) as unknown as RedisClientType;
+    const client = createClient({ ...seed, disableOfflineQueue: true, maintNotifications: 'disabled', socket } as RedisClientOptions);
     client.on('error', () => undefined);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
