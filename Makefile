@@ -38,7 +38,7 @@ SERVER  ?=
 K       ?=
 EVERY   ?=
 # How many processes pytest uses: many tests wait, few compute.
-PROCESSES ?= 9
+PROCESSES ?= 12
 
 # Compiled Python is kept, or each of the thousands of programs that tests start compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE

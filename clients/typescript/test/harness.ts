@@ -14,12 +14,13 @@ export async function serverOf(options: TestServerOptions = {}): Promise<TestSer
   return server;
 }
 
-/** Waits until it is true. */
+/** Waits until it is true: asks often at first, and then more and more rarely. */
 export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 30_000;
+  const begun = Date.now();
   while (!(await what())) {
-    if (Date.now() > end) throw new Error(`this has not happened: ${what.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    const waited = Date.now() - begun;
+    if (waited > 30_000) throw new Error(`this has not happened: ${what.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(waited / 10, 5), 50)));
   }
 }
 

@@ -211,5 +211,5 @@ def test_workers_that_take_no_more_than_they_run(tasks: Any, worker: Worker, ser
     worker("--concurrency", "1", "--disable-prefetch")
     running, waiting = tasks.early.delay(3), tasks.add.delay(1, 1)
     wait_until(lambda: len(told()) == 1, WITHIN)
-    assert states(server) == {waiting.id: "ready"}
+    wait_until(lambda: states(server) == {waiting.id: "ready"}, WITHIN)  # once what runs is acknowledged
     assert (running.get(timeout=WITHIN), waiting.get(timeout=WITHIN)) == ("done", 2)

@@ -15,23 +15,24 @@ SOON = 3000 * PATIENCE
 """Milliseconds of a lease or delay that must not end while a test prepares, however busy the machine is."""
 
 
-def wait_until(
-    condition: Callable[[], T], timeout: float = 120.0, interval: float = 0.005, what: str = ""
-) -> T:
+def wait_until(condition: Callable[[], T], timeout: float = 120.0, what: str = "") -> T:
     """Calls `condition` until it returns something true, and returns that.
 
+    It is called often at first, and then more and more rarely, down to 20 times a second: a dozen tests that
+    wait would leave the machine no time for anything else.
     Raises AssertionError after `timeout` seconds (times PATIENCE), naming `what` was awaited and the last
     value seen. Exceptions of `condition` are not swallowed.
     """
-    deadline = time.monotonic() + timeout * PATIENCE
+    begun = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - begun
+        if waited > timeout * PATIENCE:
             name = what or getattr(condition, "__name__", "condition")
             raise AssertionError(f"{name}: not met within {timeout} s; last value {value!r}")
-        time.sleep(interval)
+        time.sleep(min(max(waited / 10, 0.005), 0.05))
 
 
 def past(unix_ms: float) -> None:

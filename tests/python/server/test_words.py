@@ -140,6 +140,7 @@ def fill(board) -> None:
     board.post(id="grouped", nx=True, queue="q", group="g", unique="k", onconflict="return")
 
 
+@pytest.mark.one_server
 @pytest.mark.parametrize("seed", [1, 2])
 def test_what_is_refused_changes_nothing_and_what_is_done_is_sound(clocked, seed):
     board = clocked.board(decode_responses=False)
