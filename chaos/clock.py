@@ -39,7 +39,7 @@ class Steps:
             self._begin(board, "after")
             for name in ("before", "after"):
                 try:
-                    wait_until(lambda n=name: self._is_done(board, n), 20, 0.02, what=name)
+                    wait_until(lambda n=name: self._is_done(board, n), 20, what=name)
                 except AssertionError:
                     self.wrong.append(f"a step of {seconds} s stopped what was due soon, begun {name} it")
             client.delete(board.key)

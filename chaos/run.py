@@ -161,7 +161,7 @@ class Run:
             return last.connect().count() == 0
 
         # What the workers have left undone may be much.
-        wait_until(empty, 60 + self.seconds, 0.01, what="the board is empty")
+        wait_until(empty, 60 + self.seconds, what="the board is empty")
 
     def judge(self) -> list[str]:
         self.site.heal()

@@ -172,7 +172,7 @@ class Site:
                 return True
             return False
 
-        wait_until(whole, 60, 0.05, what="the servers have healed")
+        wait_until(whole, 60, what="the servers have healed")
 
     def keep(self, folder: Path) -> None:
         """Copies the logs and files of the servers: a broken promise is understood from them."""

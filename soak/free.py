@@ -54,7 +54,7 @@ def pings(server: Server, act: Callable[[], None]) -> tuple[list[float], float]:
     begin = time.perf_counter()
     act()
     took = time.perf_counter() - begin
-    wait_until(lambda: not server.info("memory")["lazyfree_pending_objects"], 300, 0.05, what="all is freed")
+    wait_until(lambda: not server.info("memory")["lazyfree_pending_objects"], 300, what="all is freed")
     over.set()
     thread.join()
     return found, took

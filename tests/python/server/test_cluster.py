@@ -208,7 +208,7 @@ def test_work_goes_on_over_a_failover_and_nothing_is_lost(replicated):
     replicated.failover(replica)
     try:
         board = replicated.board()
-        wait_until(lambda: board.count() == 0, 60, 0.05, what="all is done")
+        wait_until(lambda: board.count() == 0, 60, what="all is done")
     finally:
         stop.set()
         [thread.join() for thread in threads]
@@ -413,7 +413,7 @@ def test_work_goes_on_while_a_slot_moves_to_and_fro(cluster):
             cluster.move("board", source, target)
             time.sleep(0.05)
             cluster.end_migration(slot, target)
-        wait_until(lambda: board.count() == 0, 60, 0.05, what="all is done")
+        wait_until(lambda: board.count() == 0, 60, what="all is done")
     finally:
         stop.set()
         [thread.join() for thread in threads]
