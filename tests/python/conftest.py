@@ -4,7 +4,8 @@ A test that uses one of the server fixtures runs on each kind of server when it 
 or its folder is in `ON_EVERY_SERVER` and it has no marker `one_server`; any other runs on one kind, chosen by
 its name. `--every-server` runs all of them on all kinds, as `make ci` does, and those with the marker
 `thorough`, which need it to run.
-Tests with the marker `long` start first, then those with servers of their own, each among quick ones.
+Tests with the marker `long` start first, then those with servers or programs of their own, each among
+quick ones.
 
 server         a shared server (system clock), empty at the start of the test
 clocked        a shared server with `clock manual`, empty, its clock at harness.EPOCH
@@ -46,6 +47,9 @@ from sentinels import Watched
 ON_EVERY_SERVER = {"server"}
 """The folders with tests of what differs between servers: blocking, time, replication, disk, protocol …"""
 
+STARTS_PROGRAMS = {"celery", "console", "django", "importers", "programs", "serving", "testing"}
+"""The folders whose tests start programs: workers, browsers, compilers …"""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--server", action="append", choices=KINDS, help="only this kind of server; repeatable")
@@ -65,14 +69,20 @@ def needs_every_server(test: pytest.Item) -> bool:
     for marker in test.iter_markers():  # the nearest first
         if marker.name in ("every_server", "one_server"):
             return marker.name == "every_server"
-    return test.path.relative_to(Path(__file__).parent).parts[0] in ON_EVERY_SERVER
+    return folder(test) in ON_EVERY_SERVER
+
+
+def folder(test: pytest.Item) -> str:
+    return test.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def turn(item: pytest.Item) -> int:
     """Tests with lower numbers start first, so that no process ends long after the others."""
     if item.get_closest_marker("long"):
         return 0
-    return 1 if {"fresh_server", "cluster"} & set(item.fixturenames) else 2
+    if {"fresh_server", "cluster", "watched"} & set(item.fixturenames):
+        return 1
+    return 1 if folder(item) in STARTS_PROGRAMS else 2
 
 
 def among_quick_ones(slow: list[pytest.Item], quick: list[pytest.Item]) -> Iterator[pytest.Item]:

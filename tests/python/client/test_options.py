@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jobboard
+import pytest
 from documents import COMMANDS, blocks
 
 CHAIN = "CLAIM QUEUE QUEUES ORDER COUNT MIN LINGER LEASE BLOCK SEEN SESSION FIELDS PACKED"
@@ -108,6 +109,7 @@ def reached(start: ast.AST, known: dict[str, list[ast.AST]]) -> set[str]:
     return words
 
 
+@pytest.mark.long
 def test_the_methods_of_each_command_name_its_options() -> None:
     known = definitions()
     nodes = [node for group in known.values() for node in group if isinstance(node, ast.FunctionDef)]

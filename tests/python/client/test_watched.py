@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from harness import wait_until
 from harness.server import ROOT
 
@@ -21,6 +22,7 @@ def worker(server) -> subprocess.Popen:
     return jobboard(server, "worker", "examples.watched:board", "--session")
 
 
+@pytest.mark.long
 def test_a_killed_workers_job_goes_to_the_next_at_once(server):
     board = server.board("watched")
     first = worker(server)
