@@ -99,7 +99,7 @@ def test_remote_control(tasks: Any, worker: Worker, server: Server, told: Told):
     assert control.cancel_consumer("other", reply=True, timeout=20, limit=1)
     tasks.add.apply_async((1, 1), queue="other", task_id="stays")
     assert tasks.add.delay(1, 1).get(timeout=WITHIN) == 2
-    assert states(server) == {"stays": "ready"}
+    wait_until(lambda: states(server) == {"stays": "ready"}, WITHIN)  # once the other is acknowledged
     assert control.purge() == 0
     control.shutdown()
 

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -26,7 +27,9 @@ def ask(server, capsys):
         status = main(["doctor", "--url", url, *words])
         found: dict[str, str] = {}
         about = ""
-        for line in capsys.readouterr().out.splitlines():
+        said = capsys.readouterr().out
+        print(said, file=sys.stderr)  # for the report of a test that fails
+        for line in said.splitlines():
             if line.startswith("      → "):
                 found[about] += line
             else:
