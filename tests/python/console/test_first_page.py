@@ -13,6 +13,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from .process import Console
 
+LATER = 3_600_000
+"""A delay, ms. A job that is ready for ten seconds needs a worker, and a busy machine may take that long."""
+
 
 def figure(page: Page, word: str) -> Locator:
     return (
@@ -61,7 +64,7 @@ def test_a_list_of_some_boards_draws_these_alone(reading: Console, store: Server
 
 
 def test_nothing_needs_a_person(page: Page, reading: Console, board: Board):
-    board.post()
+    board.post(delay=LATER)
     page.goto(reading.at("/", q=board.key))
     expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
 
@@ -99,10 +102,10 @@ def test_the_page_of_a_board_has_all_that_the_first_page_cuts(page: Page, readin
 
 def test_a_small_bound_is_not_near_with_the_first_job(page: Page, reading: Console, board: Board):
     board.set(max_jobs=50)
-    board.post_many(40)
+    board.post_many(40, delay=LATER)
     page.goto(reading.at("/", q=board.key))
     expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
-    board.post()
+    board.post(delay=LATER)
     expect(needs(page)).to_contain_text("41 of 50 that max-jobs allows")
 
 
@@ -383,7 +386,7 @@ def test_a_broken_copy(page: Page, consoles, fresh_server):
     source: Server = fresh_server(appendonly=True, config=["aof-use-rdb-preamble no"])
     board = source.board("jobs")
     for number in range(4):
-        board.post(id=f"j{number}")
+        board.post(id=f"j{number}", delay=LATER)
     source.stop()
     effects = [command.words for command in commands(log_of(source)) if command.is_effect]
     copy: Server = fresh_server("foreign-effects", "yes")
@@ -418,10 +421,10 @@ def test_a_timer_that_lags(page: Page, consoles, timed: Board):
 
 def test_bytes_near_their_bound(page: Page, reading: Console, board: Board):
     board.set(max_bytes=12_000)
-    board.post("x" * 5000)
+    board.post("x" * 5000, delay=LATER)
     page.goto(reading.at("/", q=board.key))
     expect(page.locator("#needs")).to_contain_text("Nothing needs you.")
-    board.post("x" * 5000)
+    board.post("x" * 5000, delay=LATER)
     expect(needs(page)).to_have_count(1)
     expect(needs(page)).to_contain_text(
         "9.9 KiB of 11.7 KiB that max-bytes allows: the server refuses posts above"
@@ -488,7 +491,7 @@ def test_the_memory_of_the_server(page: Page, consoles, fresh_server):
     """Near its bound, and with a policy that deletes boards."""
     server: Server = fresh_server()
     board = server.board("jobs")
-    board.post()
+    board.post(delay=LATER)
     used = server.info("memory")["used_memory"]
     page.goto(consoles(server).url)
     expect(figure(page, "server memory")).to_contain_text("MiB")
