@@ -78,8 +78,8 @@ def test_jobs_of_other_shards_are_claimed_and_ended(shop, goes, work, until) -> 
     for turn in range(1, 4):
         shop.post(shop.here)
         more = 3 * turn * len(shop.here)
-        until(lambda more=more: len(done) == SHARDS + more, what="claimed")
-        until(lambda more=more: shop.count("complete") == len(shop.here) + more, what="told")
+        until(lambda more=more: len(done) == SHARDS + more, 15, what="claimed")
+        until(lambda more=more: shop.count("complete") == len(shop.here) + more, 5, what="told")
     assert worker.thread.is_alive()
 
 
@@ -100,7 +100,7 @@ def test_what_is_held_of_other_shards_is_kept(shop, goes, work, until) -> None:
     time.sleep(4)
     assert shop.count("claimed") == len(shop.here)
     end.set()
-    until(lambda: shop.count("complete") == len(shop.here), what="told")
+    until(lambda: shop.count("complete") == len(shop.here), 5, what="told")
     history = [one.history(id) for one, id in zip(shop.board.boards, ids) if one in shop.here]
     assert not [event for events in history for event in events if event["event"] == "lapsed"]
     assert worker.thread.is_alive()
@@ -121,11 +121,11 @@ def test_ends_of_the_shard_that_was_away_are_told(shop, work, until, caplog) -> 
         silence(shop.lost)
         time.sleep(0.2)
         end.set()
-        until(lambda: shop.count("complete") == len(shop.here), what="told")
-        until(lambda: all(one.key in caplog.text for one in shop.gone), what="the log names them")
+        until(lambda: shop.count("complete") == len(shop.here), 5, what="told")
+        until(lambda: all(one.key in caplog.text for one in shop.gone), 20, what="the log names them")
         os.kill(shop.lost.process.pid, signal.SIGCONT)
-        until(lambda: all(one.count(state="complete") == 1 for one in shop.gone), what="told later")
-        until(lambda: caplog.text.count("the server is back") == len(shop.gone), what="back")
+        until(lambda: all(one.count(state="complete") == 1 for one in shop.gone), 20, what="told later")
+        until(lambda: caplog.text.count("the server is back") == len(shop.gone), 20, what="back")
     assert sorted(began) == sorted(set(began)), "none ran twice"
     assert not [one.key for one in shop.here if one.key in caplog.text]
 
@@ -145,12 +145,12 @@ def test_an_end_that_cannot_be_told_leaves_room_for_others(shop, goes, work, unt
     time.sleep(1.5)
     end.set()
     shop.post(shop.here, 1)
-    until(lambda: shop.count("complete") == len(shop.here), what="the others' are done")
+    until(lambda: shop.count("complete") == len(shop.here), 10, what="the others' are done")
     if goes is silence:
         os.kill(shop.lost.process.pid, signal.SIGCONT)
-        until(lambda: shop.gone[0].count(state="complete") == 1, what="told")
+        until(lambda: shop.gone[0].count(state="complete") == 1, 20, what="told")
         shop.post(shop.board.boards, 1)
-        until(lambda: shop.count("complete") == 2 * len(shop.here), what="more are done")
+        until(lambda: shop.count("complete") == 2 * len(shop.here), 10, what="more are done")
 
 
 def test_a_shard_that_comes_back_is_worked_on(shop, work, until) -> None:
@@ -159,14 +159,14 @@ def test_a_shard_that_comes_back_is_worked_on(shop, work, until) -> None:
     kill(shop.lost)
     worker = work(shop.board, concurrency=2, name="w", keep=50)
     shop.post(shop.here, 1)
-    until(lambda: len(done) == len(shop.here), what="it starts without one shard")
+    until(lambda: len(done) == len(shop.here), 20, what="it starts without one shard")
     shop.back()
     shop.post(shop.gone, 1)
-    until(lambda: len(done) == SHARDS, what="it works there, too")
+    until(lambda: len(done) == SHARDS, 20, what="it works there, too")
     kept = [one.settings_get("retain-complete", "keep-complete") for one in shop.board.boards]
     assert {one["retain-complete"].value for one in kept} == {3_600_000}
     assert {one["keep-complete"].value for one in kept} == {50 // SHARDS}
-    until(lambda: len([*shop.board.worker_list()]) == SHARDS, what="registered everywhere")
+    until(lambda: len([*shop.board.worker_list()]) == SHARDS, 20, what="registered everywhere")
     assert worker.stop() is True
 
 
@@ -180,7 +180,7 @@ def test_without_a_registration_it_comes_back_too(shop, work, until) -> None:
     time.sleep(3)
     os.kill(shop.lost.process.pid, signal.SIGCONT)
     shop.post(shop.gone, 1)
-    until(lambda: len(done) == SHARDS + len(shop.gone), what="it works there again")
+    until(lambda: len(done) == SHARDS + len(shop.gone), 20, what="it works there again")
 
 
 def test_a_cancel_reaches_the_worker(shop, goes, work, until) -> None:
@@ -192,7 +192,8 @@ def test_a_cancel_reaches_the_worker(shop, goes, work, until) -> None:
         began.append(payload)
         context.sleep("10m")
 
-    work(shop.board, concurrency=SHARDS, lease="10m" if goes is kill else "15s")
+    lease, within = ("10m", 120) if goes is kill else ("15s", 6)
+    work(shop.board, concurrency=SHARDS, lease=lease)
     ids = shop.post(shop.board.boards, 1)
     until(lambda: len(began) == SHARDS, what="all run")
     goes(shop.lost)
@@ -200,7 +201,7 @@ def test_a_cancel_reaches_the_worker(shop, goes, work, until) -> None:
     for one, id in zip(shop.board.boards, ids):
         if one in shop.here:
             one.cancel(id)
-            until(lambda one=one: one.count(state="cancelled") == 1, what="cancelled")
+            until(lambda one=one: one.count(state="cancelled") == 1, within, what="cancelled")
 
 
 def test_a_burst_waits_for_the_shard_that_is_away(shop, until) -> None:
@@ -212,7 +213,7 @@ def test_a_burst_waits_for_the_shard_that_is_away(shop, until) -> None:
     worker = Worker(shop.board, concurrency=2)
     thread = threading.Thread(target=worker.run, kwargs={"burst": True}, daemon=True)
     thread.start()
-    until(lambda: shop.count("complete") == 2 * len(shop.here), what="the others' are done")
+    until(lambda: shop.count("complete") == 2 * len(shop.here), 20, what="the others' are done")
     thread.join(2)
     assert thread.is_alive()
     shop.back()
@@ -233,7 +234,7 @@ def test_it_stops_while_a_shard_is_away(shop, goes, work, until) -> None:
     until(lambda: len(began) == SHARDS, what="all run")
     goes(shop.lost)
     end.set()
-    until(lambda: shop.count("complete") == len(shop.here), what="told")
+    until(lambda: shop.count("complete") == len(shop.here), 5, what="told")
     at = time.monotonic()
     assert worker.stop(10) is True, "3 s for the ends, 3 s for the registrations"
     assert time.monotonic() - at < 9
@@ -254,7 +255,7 @@ def test_all_shards_away_and_back(cluster, work, until, caplog) -> None:
     for one in cluster.primaries:
         os.kill(one.process.pid, signal.SIGCONT)
     shop.post(shop.board.boards, 1)
-    until(lambda: len(done) == 2 * SHARDS, what="it works again")
+    until(lambda: len(done) == 2 * SHARDS, 20, what="it works again")
     assert worker.stop() is True
 
 
@@ -273,7 +274,7 @@ def test_the_worker_of_an_async_board(shop, work, until) -> None:
     until(lambda: len(done) == SHARDS, what="it works everywhere")
     kill(shop.lost)
     shop.post(shop.here)
-    until(lambda: shop.count("complete") == 4 * len(shop.here), what="claimed and ended")
+    until(lambda: shop.count("complete") == 4 * len(shop.here), 15, what="claimed and ended")
 
 
 def test_it_is_ready_while_a_shard_answers(shop, goes, work, until) -> None:
@@ -288,7 +289,7 @@ def test_it_is_ready_while_a_shard_answers(shop, goes, work, until) -> None:
     for one in shop.cluster.primaries:
         if one is not shop.lost:
             one.kill()
-    until(lambda: not worker.health.ready, what="not ready without any")
+    until(lambda: not worker.health.ready, 20, what="not ready without any")
     assert worker.health.live
 
 
@@ -304,6 +305,6 @@ def test_events_are_heard_from_another_node(shop, goes, until, monkeypatch) -> N
         ).start()
         until(lambda: shop.post(shop.here, 1) and heard, what="it listens")
         goes(shop.lost)
-        until(lambda: "missed" in heard, what="another connection")
+        until(lambda: "missed" in heard, 30, what="another connection")
         (last,) = shop.post(shop.here[:1], 1)
         until(lambda: last in heard, what="heard")
