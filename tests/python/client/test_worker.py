@@ -17,6 +17,9 @@ from jobboard.worker.children import ProcessPool
 from jobboard.worker.engine import Engine
 from jobboard.worker.listener import Listener
 from jobboard.worker.threads import ThreadPool
+from redis.backoff import NoBackoff
+from redis.client import PubSub
+from redis.retry import Retry
 
 
 @pytest.fixture
@@ -246,6 +249,33 @@ def test_a_cancel_is_heard_whatever_the_board_is_called(server, work, until, nam
     until(lambda: board.get("a").state == "claimed")
     board.cancel("a")
     until(lambda: board.get("a").state == "cancelled")
+
+
+def test_a_cancel_while_redis_py_subscribes_anew_is_heard(server, work, until, monkeypatch) -> None:
+    """It does so by itself, and raises nothing."""
+    client = server.client(decode_responses=False, retry=Retry(NoBackoff(), 3))
+    board, killed = jobboard.Board("jobs", client), threading.Event()
+    subscribe = PubSub.on_connect
+
+    def late(self, connection):
+        if killed.is_set():
+            assert board.cancel("a")
+        subscribe(self, connection)
+
+    @board.handler()
+    def handler(context, payload):
+        while True:
+            context.check()
+            time.sleep(0.01)
+
+    monkeypatch.setattr(PubSub, "on_connect", late)
+    work(board, lease="1h")
+    until(lambda: client.pubsub_channels("job.worker:*"), what="it listens")
+    board.post(1, id="a")
+    until(lambda: board.state("a") == "claimed")
+    killed.set()
+    assert server.client().execute_command("CLIENT", "KILL", "TYPE", "pubsub") == 1
+    until(lambda: board.state("a") == "cancelled", what="cancelled")
 
 
 @pytest.mark.parametrize("how", ["cancel", "delete"])

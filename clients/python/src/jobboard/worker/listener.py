@@ -28,7 +28,6 @@ class Listener(threading.Thread):
         self.boards = {data(channel): key for channel, key in channels.items()}
         """The keys of the boards, by the channels on which the server publishes to this worker."""
         self.closed = threading.Event()
-        self.ready = threading.Event()
 
     def close(self) -> None:
         self.closed.set()
@@ -44,9 +43,6 @@ class Listener(threading.Thread):
             try:
                 pubsub = self.engine.board.client.pubsub()  # type: ignore[no-untyped-call]
                 pubsub.subscribe(*channels)
-                # What happened while nobody listened is in the answers to heartbeats.
-                for sender in self.engine.each_sender():
-                    sender.beat_soon()
                 while not self.closed.is_set():
                     if home.failed and not home.alone:
                         raise ConnectionError("the node of the subscription does not answer")
@@ -68,8 +64,11 @@ class Listener(threading.Thread):
                         pubsub.close()
 
     def _hear(self, message: dict[str, Any]) -> None:
-        if message["type"] == "subscribe":
-            self.ready.set()
+        if message["type"] == "subscribe" and message["data"] == len(self.boards):
+            # All are subscribed: at first, and where redis-py has connected anew by itself. What happened
+            # while nobody listened is in the answers to heartbeats.
+            for sender in self.engine.each_sender():
+                sender.beat_soon()
         if message["type"] != "message":
             return
         event = json.loads(message["data"])
