@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import time
 from collections.abc import Callable
@@ -21,7 +22,7 @@ def wait_until(condition: Callable[[], T], timeout: float = 120.0, what: str = "
     It is called often at first, and then more and more rarely, down to 20 times a second: a dozen tests that
     wait would leave the machine no time for anything else.
     Raises AssertionError after `timeout` seconds (times PATIENCE), naming `what` was awaited and the last
-    value seen. Exceptions of `condition` are not swallowed.
+    value seen; all threads' stacks go to stderr. Exceptions of `condition` are not swallowed.
     """
     begun = time.monotonic()
     while True:
@@ -30,6 +31,7 @@ def wait_until(condition: Callable[[], T], timeout: float = 120.0, what: str = "
             return value
         waited = time.monotonic() - begun
         if waited > timeout * PATIENCE:
+            faulthandler.dump_traceback(2)  # of all threads: a worker may run in this process
             name = what or getattr(condition, "__name__", "condition")
             raise AssertionError(f"{name}: not met within {timeout} s; last value {value!r}")
         time.sleep(min(max(waited / 10, 0.005), 0.05))
