@@ -424,6 +424,32 @@ describe('what is taken away', () => {
     });
   }
 
+  test('what happens before it listens is heard, of a claim under way too', async (t) => {
+    const board = server.board();
+    const { open: cancelled, passed: mayListen } = gate();
+    const { open: listens, passed: mayArrive } = gate();
+    const [asks, subscribe] = [Reflect.get(Link.prototype, 'ask'), Reflect.get(Link.prototype, 'subscribe')];
+    t.after(() => Object.assign(Link.prototype, { ask: asks, subscribe }));
+    Link.prototype.ask = async function (words, asking) {
+      const reply = await asks.call(this, words, asking);
+      if (words[0] === 'JOB.CLAIM' && (await board.count({ state: 'claimed' })) > 0) {
+        await board.cancel('a');
+        cancelled();
+        await mayArrive;
+      }
+      return reply;
+    };
+    Link.prototype.subscribe = async function (channels, hear) {
+      await mayListen;
+      await subscribe.call(this, channels, hear);
+      setTimeout(listens, 200); // after the heartbeat that follows, which knows of no job
+    };
+    board.task('hold').handle(async (_, context) => context.sleep('1h'));
+    started(t, board, { lease: '1h' });
+    await board.post({}, { id: 'a', name: 'hold' });
+    await until(async () => (await board.state('a')) === 'cancelled');
+  });
+
   test('a handler that ends a cancelled job all the same is cancelled', async (t) => {
     const board = server.board();
     const { open, passed } = gate();

@@ -119,6 +119,11 @@ export class Claims {
     if (token > this.#seen) this.#early = Math.max(this.#early, token);
   }
 
+  /** What is published comes from now on. Of what the claim under way brings, something may have been published before. */
+  listens(): void {
+    if (this.underWay) this.heardOf(this.#seen + 1);
+  }
+
   /** The claim under way has come to nothing. */
   notClaimed(): void {
     this.#asked = 0;

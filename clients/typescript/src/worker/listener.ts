@@ -34,7 +34,9 @@ export class Listener {
           this.#link.onLost = resolve;
         });
         backoff.reset();
-        this.#engine.beatSoon(); // what happened while nobody listened is in the answers to heartbeats
+        // What happened while nobody listened is in the answers to heartbeats.
+        this.#engine.claims.listens();
+        this.#engine.beatSoon();
         this.#pinging ??= setInterval(() => {
           this.#link.ask(['PING'], { patient: false }).catch(() => undefined);
         }, PING_EVERY);

@@ -118,7 +118,9 @@ class Engine:
         self.seen = {shard.key: 0 for shard in self.shards}
         """The highest token that has arrived from each board."""
         self.early = dict.fromkeys(self.seen, 0)
-        """The highest token that each board has published something of before its claim has arrived, or 0."""
+        """The highest token that each board has published something of before its claim has arrived, or may
+        have published; else 0.
+        """
         self.left = {shard.key: 0 for shard in self.shards}
         """The highest token of the claims that we have left to their leases, as their ends were refused."""
         self.troubles = {shard.key: 0 for shard in self.shards}
@@ -409,6 +411,17 @@ class Engine:
             if run is None and token > self.seen[board]:
                 self.early[board] = max(self.early[board], token)
             return run
+
+    def listens(self) -> None:
+        """What is published comes from now on. What happened while nobody listened is in the answers to
+        heartbeats, also for jobs that the claim under way brings: their claim may be older than this.
+        """
+        with self.lock:
+            if self.asked:
+                for board, seen in self.seen.items():
+                    self.early[board] = max(self.early[board], seen + 1)
+        for sender in self.each_sender():
+            sender.beat_soon()
 
     def each_sender(self) -> list[Sender]:
         return [*dict.fromkeys(self.senders.values())]

@@ -65,10 +65,8 @@ class Listener(threading.Thread):
 
     def _hear(self, message: dict[str, Any]) -> None:
         if message["type"] == "subscribe" and message["data"] == len(self.boards):
-            # All are subscribed: at first, and where redis-py has connected anew by itself. What happened
-            # while nobody listened is in the answers to heartbeats.
-            for sender in self.engine.each_sender():
-                sender.beat_soon()
+            # All are subscribed: at first, and where redis-py has connected anew by itself.
+            self.engine.listens()
         if message["type"] != "message":
             return
         event = json.loads(message["data"])
