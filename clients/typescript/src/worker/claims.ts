@@ -119,7 +119,7 @@ export class Claims {
     if (token > this.#seen) this.#early = Math.max(this.#early, token);
   }
 
-  /** What is published comes from now on. Of what the claim under way brings, something may have been published before. */
+  /** The worker is subscribed now. The server may have published something before of the jobs that the claim under way brings. */
   listens(): void {
     if (this.underWay) this.heardOf(this.#seen + 1);
   }

@@ -118,8 +118,8 @@ class Engine:
         self.seen = {shard.key: 0 for shard in self.shards}
         """The highest token that has arrived from each board."""
         self.early = dict.fromkeys(self.seen, 0)
-        """The highest token that each board has published something of before its claim has arrived, or may
-        have published; else 0.
+        """For each board, the highest token of a claim that has not arrived, and of which the server has, or
+        may have, published something already; else 0.
         """
         self.left = {shard.key: 0 for shard in self.shards}
         """The highest token of the claims that we have left to their leases, as their ends were refused."""
@@ -413,8 +413,8 @@ class Engine:
             return run
 
     def listens(self) -> None:
-        """What is published comes from now on. What happened while nobody listened is in the answers to
-        heartbeats, also for jobs that the claim under way brings: their claim may be older than this.
+        """Told by the listener: it is subscribed. Heartbeats ask for what the server published before that:
+        one now, and one when the claim under way arrives, as its jobs may have been claimed before that, too.
         """
         with self.lock:
             if self.asked:
