@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,8 +91,11 @@ class Run:
         self.actors[name].process.join()
         self.start(name)
 
-    def play(self) -> list[str]:
-        """Everything, from the first post to the verdict: what was found wrong."""
+    def play(self, wanted: Collection[str] = ()) -> list[str]:
+        """Everything, from the first post to the verdict: what was found wrong.
+
+        After the last deed the clients go on until each of `wanted` has been counted.
+        """
         with self.site.primary.connect() as client:
             client.execute_command("JOB.SETTINGS", "SET", "chaos", "lapses", -1, "retries", -1)
             client.execute_command(
@@ -125,20 +128,33 @@ class Run:
         self.actors["reader"] = Player(flow.read, ())
         for name in self.actors:
             self.start(name)
+        try:
+            self.strike()
+            if wanted:
+                self.site.heal()
+                wait_until(lambda: self.count() >= set(wanted), what=f"each of {wanted} has been counted")
+            gone = [name for name, player in self.actors.items() if player.process.exitcode]
+        finally:
+            for player in self.actors.values():
+                player.process.kill()
+                player.process.join()
+        self.site.heal()
+        self.drain()
+        return [f"{name} has ended by itself" for name in gone] + self.judge()
+
+    def strike(self) -> None:
+        """One deed after another, for as long as the run takes."""
         until = time.monotonic() + self.seconds
         while time.monotonic() < until:
             time.sleep(self.nemesis.random.uniform(0.05, 0.6))
             print(f"\r  {until - time.monotonic():4.0f} s  {self.nemesis.act():<16}", end="", flush=True)
         print("\r" + " " * 40 + "\r", end="")
-        wrong = [
-            f"{name} has ended by itself" for name, player in self.actors.items() if player.process.exitcode
-        ]
-        for player in self.actors.values():
-            player.process.kill()
-            player.process.join()
-        self.site.heal()
-        self.drain()
-        return wrong + self.judge()
+
+    def count(self) -> set[str]:
+        """What has been counted so far, be it once."""
+        checker = Checker(journal.read(self.folder), self.site.replicated)
+        checker.check()
+        return {what for what, n in checker.counted.items() if n}
 
     def drain(self) -> None:
         """Takes whatever is left, as one last worker."""

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +95,8 @@ class Soak:
             )
         self.watch = Watch(self.server)
 
-    def run(self, show: bool = True) -> list[Verdict]:
-        """Everything, from the first post to the verdicts."""
+    def run(self, show: bool = True, wanted: Collection[str] = ()) -> list[Verdict]:
+        """Everything, from the first post to the verdicts. It goes on until each of `wanted` was measured."""
         stop, told = FORK.Event(), FORK.Queue()
         players = []
         for number, (player, turn) in enumerate(PLAYERS):
@@ -106,7 +107,11 @@ class Soak:
             process.start()
             players.append(process)
         pause = min(5.0, self.seconds / 40)
-        while (sample := self.watch.look()).at < self.seconds and all(p.is_alive() for p in players):
+        while True:
+            sample = self.watch.look()
+            enough = sample.at >= self.seconds and self.measured().keys() >= set(wanted)
+            if enough or not all(player.is_alive() for player in players):
+                break
             if show:
                 numbers = sample.numbers
                 print(

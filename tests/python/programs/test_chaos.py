@@ -16,6 +16,12 @@ from run import SITES, Run
 
 DAILY = ["listeners", "replicated"]
 """The plays of each day; `make ci` has all."""
+WORK = [
+    *("jobs consumed", "posts that had to be there", "steps stored", "signals taken"),
+    *("jobs that died", "dead letters sent back", "chunks written", "chunks read"),
+    *("waits for children", "children that a parent has waited for"),
+]
+"""What clients do in each run, however slow the machine is."""
 
 
 @pytest.mark.long
@@ -24,14 +30,7 @@ DAILY = ["listeners", "replicated"]
 def test_nothing_is_lost_in_a_short_run(server_kind, site):
     run = Run(server_kind, 12 if site == "replicated" else 6, seed=7, **SITES[site][1])
     try:
-        assert run.play() == []
-        assert run.counted["jobs consumed"] > 20 and run.counted["posts that had to be there"] > 0
-        assert run.counted["steps stored"] > 0 and run.counted["signals taken"] > 0
-        for what in (
-            *("jobs that died", "dead letters sent back", "chunks written", "chunks read"),
-            *("waits for children", "children that a parent has waited for"),
-        ):
-            assert run.counted[what] > 0, what
+        assert run.play(WORK) == []
     finally:
         run.close(keep=False)
 
