@@ -21,6 +21,7 @@ use crate::connection::place::{Place, User};
 use crate::connection::Link;
 use crate::endings::Endings;
 use crate::failure::Failure;
+use crate::format::now;
 use crate::history::History;
 use crate::metrics::Metrics;
 use crate::names::{coded, own};
@@ -192,7 +193,14 @@ impl RequestContext {
 
     /// The same, of which an open page takes what others of its user have been told just before.
     pub async fn ask_shared(&self, board: &[u8], command: redis::Cmd) -> Result<redis::Value, Failure> {
-        self.session.answers.ask(&self.session.link, board, command, !self.is_live).await
+        self.ask_dated(board, command).await.map(|(value, _)| value)
+    }
+
+    /// The same, and when that was asked (Unix ms).
+    pub async fn ask_dated(&self, board: &[u8], command: redis::Cmd) -> Result<(redis::Value, i64), Failure> {
+        let (link, answers) = (&self.session.link, &self.session.answers);
+        let (value, began) = answers.ask(link, board, command, !self.is_live).await?;
+        Ok((value, now() - began.elapsed().as_millis() as i64))
     }
 
     pub fn fail(&self, failure: &Failure) -> Response {

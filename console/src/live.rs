@@ -18,7 +18,7 @@ use crate::pages::{LivePage, Memory};
 const PACE: Duration = Duration::from_secs(2);
 
 /// A look that takes long is repeated more rarely: looking takes a tenth of the time at most.
-const REST: u32 = 10;
+pub const REST: u32 = 10;
 
 pub const SIGNED_OUT: &str = "You are signed out.";
 

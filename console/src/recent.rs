@@ -24,8 +24,9 @@ pub const SPAN: i64 = 15 * 60_000;
 /// Paces are those of so long, ms.
 const SMOOTH: i64 = 20_000;
 
-/// Points further apart are not joined: nobody looked in between, ms.
-const GAP: i64 = 30_000;
+/// Points further apart are not joined: nobody looked in between. Who looks at a slow server rests `live::REST` times
+/// as long as the look took: room for looks of `connection::PATIENCE`. An answer that pages share is younger, ms.
+const GAP: i64 = 150_000;
 
 /// How many boards, each for one user, are remembered; those looked at longest ago go.
 const MOST: usize = 200;
@@ -128,8 +129,8 @@ impl Trend {
         }
         let last = self.recent.back();
         let after_gap = last.is_some_and(|last| sample.at - last.at > GAP);
-        // Over some looks: an answer that pages share may be older than the moment at which it is noted.
-        let base = self.recent.iter().find(|earlier| sample.at - earlier.at <= SMOOTH);
+        // Over some looks, or since the last one where looks are rare.
+        let base = self.recent.iter().find(|earlier| sample.at - earlier.at <= SMOOTH).or(last);
         let pace = |of: fn(&Sample) -> i64| {
             let last = base.filter(|_| !after_gap)?;
             // A new day has begun at nothing.
@@ -234,6 +235,8 @@ impl Trends {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connection::PATIENCE;
+    use crate::live::REST;
 
     fn bins(counts: &[(i64, i64)]) -> Bins {
         Bins(counts.iter().map(|&(at, count)| (at, (at, count))).collect())
@@ -252,7 +255,7 @@ mod tests {
         let mut trend = Trend::default();
         let mut wait = vec![(1, 100)];
         for minute in 0..4 {
-            trend.add(Sample { at: minute * GAP, wait: bins(&wait), ..Sample::default() });
+            trend.add(Sample { at: minute * 30_000, wait: bins(&wait), ..Sample::default() });
             wait.push((1000 + minute, 1));
         }
         let median: Vec<Option<f64>> = trend.points.iter().map(|point| point.wait[0]).collect();
@@ -263,7 +266,7 @@ mod tests {
     fn paces_are_those_since_the_last_look_and_gaps_stay_gaps() {
         let mut trend = Trend::default();
         for (at, done) in
-            [(0, 100), (5_000, 110), (10_000, 110), (100_000, 500), (105_000, 505), (110_000, 2)]
+            [(0, 100), (5_000, 110), (10_000, 110), (200_000, 500), (205_000, 505), (210_000, 2)]
         {
             trend.add(Sample { at, done, ..Sample::default() });
         }
@@ -271,6 +274,22 @@ mod tests {
         assert_eq!(paces, [None, Some(120.0), Some(60.0), None, Some(60.0), Some(12.0)]);
         let gaps: Vec<bool> = trend.points.iter().map(|point| point.after_gap).collect();
         assert_eq!(gaps, [false, false, false, true, false, false]);
+    }
+
+    #[test]
+    fn slow_looks_tell_what_came_between() {
+        let slowest = PATIENCE.as_millis() as i64 * i64::from(REST + 1);
+        for step in [SMOOTH + 2_000, 33_000, slowest] {
+            let mut trend = Trend::default();
+            for look in 0..3 {
+                let wait = bins(&[(7, 100 + look * step / 500)]);
+                trend.add(Sample { at: look * step, done: look * step / 500, wait, ..Sample::default() });
+            }
+            let told: Vec<_> =
+                trend.points.iter().map(|point| (point.done, point.wait[0], point.after_gap)).collect();
+            let known = (Some(120.0), Some(7.0), false);
+            assert_eq!(told, [(None, None, false), known, known], "{step}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Nothing is written anywhere.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -73,8 +74,25 @@ impl Session {
     }
 }
 
+/// A session that has not ended. Its runs end with it, although open pages may still hold it.
+struct Alive(Arc<Session>);
+
+impl Deref for Alive {
+    type Target = Arc<Session>;
+
+    fn deref(&self) -> &Arc<Session> {
+        &self.0
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.runs.end();
+    }
+}
+
 pub struct Sessions {
-    known: Mutex<HashMap<String, (Arc<Session>, Instant)>>,
+    known: Mutex<HashMap<String, (Alive, Instant)>>,
     finders: PerUser<Finder>,
     answers: PerUser<Answers>,
     most: usize,
@@ -117,7 +135,7 @@ impl Sessions {
             message: Mutex::default(),
         });
         let id = random();
-        known.insert(id.clone(), (Arc::clone(&session), Instant::now()));
+        known.insert(id.clone(), (Alive(Arc::clone(&session)), Instant::now()));
         Some((id, session))
     }
 
@@ -177,7 +195,81 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use redis::cmd;
+
     use super::*;
+    use crate::actions::runs::Run;
+    use crate::connection::place::Place;
+
+    /// A server that says of each slice that one job is done and more are left.
+    fn server() -> Place {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("redis://{}", listener.local_addr().unwrap());
+        let serve = |stream: std::net::TcpStream| {
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let mut stream = stream;
+            while let Some(head) = lines.next() {
+                let count = head[1..].parse().unwrap();
+                let words: Vec<String> = lines.by_ref().skip(1).step_by(2).take(count).collect();
+                let reply: &[u8] = match words[0].as_str() {
+                    "HELLO" => b"%1\r\n+role\r\n+master\r\n",
+                    _ => b"*2\r\n:1\r\n+1\r\n",
+                };
+                stream.write_all(reply).unwrap();
+            }
+        };
+        thread::spawn(move || {
+            listener.incoming().flatten().for_each(|one| drop(thread::spawn(move || serve(one))))
+        });
+        Place::read(&url, None).unwrap().0
+    }
+
+    /// Waits for what a run does.
+    async fn see(run: &Run, what: fn(&Run) -> bool) {
+        for _ in 0..500 {
+            if what(run) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{:?}", run.progress());
+    }
+
+    #[tokio::test]
+    async fn work_stops_when_its_session_ends_although_a_page_is_open() {
+        let link = Link::open(&server(), None).await.unwrap();
+        let begin = |session: &Session| {
+            let slice = |_: &[u8]| cmd("JOB.DELETE");
+            session.runs.begin(session.link.clone(), b"b".into(), String::new(), String::new(), slice)
+        };
+        let ways: [fn(&Sessions, &str, &Arc<Session>); 4] = [
+            |sessions, id, _| sessions.end(id),
+            |sessions, _, session| sessions.end_session(session),
+            |sessions, _, session| sessions.end_all(&session.credentials()),
+            |sessions, _, session| {
+                drop(sessions.begin("ann".into(), Some("x".into()), session.link.clone()));
+            },
+        ];
+        for end in ways {
+            let sessions = Sessions::new(2);
+            let begun = |user: &str| sessions.begin(user.into(), Some("x".into()), link.clone()).unwrap();
+            let ((id, page), (_, other)) = (begun("ann"), begun("bob"));
+            let (run, others) = (begin(&page), begin(&other));
+            see(&run, |run| run.progress().done > 0).await;
+            end(&sessions, &id, &page);
+            see(&run, |run| run.progress().stopped).await;
+            // What a request begins that was under way does nothing.
+            let late = begin(&page);
+            see(&late, |run| run.progress().stopped).await;
+            assert_eq!(late.progress().done, 0);
+            assert!(!others.progress().ended);
+            others.stop();
+        }
+    }
 
     #[test]
     fn ids_are_long_and_never_the_same() {

@@ -37,6 +37,8 @@ pub struct Run {
     pub words: String,
     progress: Mutex<Progress>,
     stopping: AtomicBool,
+    /// Whether the session has ended.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Run {
@@ -49,10 +51,20 @@ impl Run {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed) || self.is_over.load(Ordering::Relaxed)
+    }
+
     /// Sends the slices, each with the cursor of the one before.
     async fn go(&self, link: Link, slice: impl Fn(&[u8]) -> Cmd) {
         let mut cursor = b"0".to_vec();
         loop {
+            if self.is_stopping() {
+                let mut progress = lock(&self.progress);
+                progress.stopped = true;
+                progress.ended = true;
+                return;
+            }
             match link.ask(&self.board, slice(&cursor)).await {
                 Ok(reply) => {
                     let reply = list(reply);
@@ -64,11 +76,6 @@ impl Run {
                     progress.held.extend(held.iter().take(room).map(text));
                     cursor = reply.get(1).map(bytes).unwrap_or_else(|| b"0".to_vec());
                     if cursor == b"0" {
-                        progress.ended = true;
-                        return;
-                    }
-                    if self.stopping.load(Ordering::Relaxed) {
-                        progress.stopped = true;
                         progress.ended = true;
                         return;
                     }
@@ -84,19 +91,19 @@ impl Run {
     }
 }
 
-/// Those of a session. With the session they end.
+/// Those of a session.
 #[derive(Default)]
 pub struct Runs {
     known: Mutex<(usize, VecDeque<Arc<Run>>)>,
-}
-
-impl Drop for Runs {
-    fn drop(&mut self) {
-        lock(&self.known).1.iter().for_each(|run| run.stop());
-    }
+    is_over: Arc<AtomicBool>,
 }
 
 impl Runs {
+    /// Ends all after the slice at hand, and whatever begins later before its first.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
     /// Begins one. `slice` makes the command of a slice from a cursor.
     pub fn begin(
         &self,
@@ -115,6 +122,7 @@ impl Runs {
             words,
             progress: Mutex::default(),
             stopping: AtomicBool::new(false),
+            is_over: Arc::clone(&self.is_over),
         });
         known.1.push_back(Arc::clone(&run));
         if known.1.len() > KEPT {

@@ -23,7 +23,7 @@ use crate::connection::reply::{bytes, int, list, Record};
 use crate::failure::Failure;
 
 /// How long a connection, or one answer, may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A node of a cluster that is silent for so long is passed over, where another one can be asked.
 const PASSED_OVER: Duration = Duration::from_secs(2);

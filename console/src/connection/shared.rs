@@ -46,8 +46,14 @@ struct Slot(Mutex<Option<Last>>);
 pub struct Answers(PlainMutex<HashMap<Vec<u8>, Arc<Slot>>>);
 
 impl Answers {
-    /// Who asks while another asks the same waits for that answer.
-    pub async fn ask(&self, link: &Link, board: &[u8], command: Cmd, anew: bool) -> Result<Value, Failure> {
+    /// The answer, and when it was asked for. Who asks while another asks the same waits for that answer.
+    pub async fn ask(
+        &self,
+        link: &Link,
+        board: &[u8],
+        command: Cmd,
+        anew: bool,
+    ) -> Result<(Value, Instant), Failure> {
         let slot = self.slot([board, &command.get_packed_command()].concat());
         let asked = Instant::now();
         let mut last = slot.0.lock().await;
@@ -56,7 +62,7 @@ impl Answers {
                 let young =
                     if anew { *began > asked } else { began.elapsed() < (*took * SHARE).clamp(YOUNG, OLD) };
                 if young {
-                    return Ok(value.clone());
+                    return Ok((value.clone(), *began));
                 }
             }
             Some(Last::Silence(until, failure)) if *until > asked => return Err(failure.clone()),
@@ -75,7 +81,7 @@ impl Answers {
         };
         drop(last);
         self.forget();
-        reply
+        reply.map(|value| (value, began))
     }
 
     /// Forgets the oldest answers where all have more bytes than are kept.

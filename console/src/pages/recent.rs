@@ -30,9 +30,9 @@ pub async fn look(
     if let Some(queue) = queue {
         command.arg("QUEUE").arg(queue);
     }
-    let stats = cx.ask_shared(board, command).await?;
+    let (stats, asked) = cx.ask_dated(board, command).await?;
     let seen = (cx.session.user.clone(), board.to_vec(), queue.map(<[u8]>::to_vec));
-    let points = cx.app.trends.note(seen, at, counts.int("ready"), counts.int("claimed"), &stats);
+    let points = cx.app.trends.note(seen, asked, counts.int("ready"), counts.int("claimed"), &stats);
     let past = if queue.is_none() { past(cx, board, at) } else { Vec::new() };
     Ok(behind(past, points))
 }
