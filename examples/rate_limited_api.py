@@ -15,7 +15,6 @@ import argparse
 import os
 import random
 import threading
-import time
 
 import redis
 
@@ -26,31 +25,38 @@ RETRY_AFTER = 500
 
 
 class Api:
-    """A stand-in for the real one: it notes when it is called, and once it answers 429."""
+    """A stand-in for the real one: it notes when each call was claimed, and once it answers 429."""
 
     def __init__(self) -> None:
-        self.calls: list[float] = []
-        self.refused = 0.0
+        self.calls: list[int] = []
+        """Unix milliseconds of the server."""
+        self.refused = 0
         self.tokens = 0
+        self.answered = 0
         self.lock = threading.Lock()
 
-    def call(self) -> tuple[int, int]:
+    def call(self, claimed: int) -> tuple[int, int]:
         """An HTTP status, and how many tokens the answer has cost."""
         with self.lock:
-            self.calls.append(time.monotonic())
+            self.calls.append(claimed)
             if len(self.calls) == 15:
-                self.refused = self.calls[-1]
+                self.refused = claimed
                 return 429, 0
             tokens = random.randrange(2 * ESTIMATE)
             self.tokens += tokens
+            self.answered += 1
             return 200, tokens
 
 
 def work(url: str, name: str, api: Api) -> None:
     client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
-    while claimed := client.execute_command("JOB.CLAIM", BOARD, name, "QUEUES", 1, QUEUE, "BLOCK", 2000):
-        id_, token = claimed[0]["id"], claimed[0]["token"]
-        status, tokens = api.call()
+    options = ("QUEUES", 1, QUEUE, "FIELDS", 3, "id", "token", "claimed", "BLOCK", 1000)
+    while api.answered < CALLS:
+        found = client.execute_command("JOB.CLAIM", BOARD, name, *options)
+        if not found:
+            continue
+        id_, token, claimed = (found[0][field] for field in ("id", "token", "claimed"))
+        status, tokens = api.call(claimed)
         words = (BOARD, name, id_, "TOKEN", token, "COSTS", 1, "tokens", tokens)
         if status == 429:
             client.execute_command("JOB.ABANDON", *words, "PAUSE", "calls", RETRY_AFTER)
@@ -58,9 +64,9 @@ def work(url: str, name: str, api: Api) -> None:
             client.execute_command("JOB.CONSUME", *words)
 
 
-def most_within(times: list[float], seconds: float) -> int:
+def most_within(times: list[int], ms: int) -> int:
     """The greatest number of calls in any window of that length."""
-    return max(sum(start <= at < start + seconds for at in times) for start in times)
+    return max(sum(start <= at < start + ms for at in times) for start in times)
 
 
 def url_of(port: int | None) -> str:
@@ -91,13 +97,13 @@ def main() -> None:
     for worker in workers:
         worker.join()
     # Calls that were under way end; then there are none until the pause is over.
-    after = [at for at in api.calls if at >= api.refused]
+    after = sorted(at for at in api.calls if at >= api.refused)
     silence = max(later - at for at, later in zip(after, after[1:]))
     print(f"calls: {len(api.calls)}, one of them answered 429")
-    print(f"most in any second: {most_within(api.calls, 1.0)}, allowed: {RATE + BURST}")
+    print(f"most in any second: {most_within(api.calls, 1000)}, allowed: {RATE + BURST}")
     counted = client.execute_command("JOB.STATS", BOARD)["costs"]["tokens"]
     print(f"tokens: {CALLS * ESTIMATE} estimated, {api.tokens} used, {counted} counted")
-    print(f"silence after the 429: {silence * 1000:.0f} ms, asked for: {RETRY_AFTER}")
+    print(f"silence after the 429: {silence} ms, asked for: {RETRY_AFTER}")
 
 
 if __name__ == "__main__":

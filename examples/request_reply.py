@@ -18,10 +18,13 @@ BOARD = "squares"
 RETAIN = 60_000
 
 
-def serve(url: str) -> None:
+def serve(url: str, stop: threading.Event) -> None:
     """A worker."""
     client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
-    while claimed := client.execute_command("JOB.CLAIM", BOARD, "worker", "BLOCK", 1000):
+    while not stop.is_set():
+        claimed = client.execute_command("JOB.CLAIM", BOARD, "worker", "BLOCK", 1000)
+        if not claimed:
+            continue
         id_, token, payload = (claimed[0][name] for name in ["id", "token", "payload"])
         try:
             result = int(payload) ** 2
@@ -33,7 +36,7 @@ def serve(url: str) -> None:
             client.execute_command("JOB.CONSUME", BOARD, "worker", id_, "TOKEN", token, "RESULT", result)
 
 
-def ask(client: redis.Redis, payload: str, ms: int = 3000) -> str:
+def ask(client: redis.Redis, payload: str, ms: int = 30_000) -> str:
     """What came of the job."""
     id_ = client.execute_command("JOB.POST", BOARD, payload, "RETAIN", RETAIN)
     fields = ["FIELDS", 3, "state", "result", "message"]
@@ -57,12 +60,15 @@ def main() -> None:
         "--port", type=int, help="of a server on this machine (default: $JOBBOARD_URL, or 6379)"
     )
     url = url_of(parser.parse_args().port)
-    client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
+    # JOB.WAIT answers after its 30 s at the latest; the client's own limit, of 5 s, would be shorter.
+    client = redis.Redis.from_url(url, protocol=3, decode_responses=True, socket_timeout=60)
     client.delete(BOARD)
-    worker = threading.Thread(target=serve, args=(url,))
+    stop = threading.Event()
+    worker = threading.Thread(target=serve, args=(url, stop))
     worker.start()
     for payload in ["12", "many"]:
         print(f"{payload} squared: {ask(client, payload)}")
+    stop.set()
     worker.join()
     print("without a worker:", ask(client, "7", ms=100))
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import threading
-from collections import defaultdict
 
 import redis
 
@@ -20,10 +19,13 @@ BOARD = "ledger"
 ACCOUNTS, EVENTS = 10, 12
 
 
-def work(url: str, name: str, seen: dict[str, list[int]], tries: list[str]) -> None:
+def work(url: str, name: str, seen: list[tuple[str, int]], tries: list[str]) -> None:
     client = redis.Redis.from_url(url, protocol=3, decode_responses=True)
     fields = ["FIELDS", 4, "id", "token", "group", "payload"]
-    while claimed := client.execute_command("JOB.CLAIM", BOARD, name, *fields, "BLOCK", 1000):
+    while len(seen) < ACCOUNTS * EVENTS:
+        claimed = client.execute_command("JOB.CLAIM", BOARD, name, *fields, "BLOCK", 1000)
+        if not claimed:
+            continue
         [job] = claimed
         tries.append(job["id"])
         if len(tries) % 7 == 0:
@@ -31,7 +33,7 @@ def work(url: str, name: str, seen: dict[str, list[int]], tries: list[str]) -> N
                 "JOB.FAIL", BOARD, name, job["id"], "flaky", "try again", "TOKEN", job["token"]
             )
             continue
-        seen[job["group"]].append(int(job["payload"]))
+        seen.append((job["group"], int(job["payload"])))
         client.execute_command("JOB.CONSUME", BOARD, name, job["id"], "TOKEN", job["token"])
 
 
@@ -56,14 +58,15 @@ def main() -> None:
                 *("JOB.POST", BOARD, event, "GROUP", f"account-{account}", "BACKOFF", "FIXED", 20)
             )
 
-    seen: dict[str, list[int]] = defaultdict(list)
+    seen: list[tuple[str, int]] = []
     tries: list[str] = []
     workers = [threading.Thread(target=work, args=(url, f"worker-{n}", seen, tries)) for n in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    right = sum(events == list(range(EVENTS)) for events in seen.values())
+    accounts = {account for account, _ in seen}
+    right = sum([n for one, n in seen if one == account] == list(range(EVENTS)) for account in accounts)
     print(f"{len(tries)} tries for {ACCOUNTS * EVENTS} events")
     print(f"accounts that saw their events in order: {right} of {ACCOUNTS}")
 

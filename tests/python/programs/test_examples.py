@@ -35,7 +35,7 @@ def run(name: str, port: int | None, *words: str, **variables: str) -> str:
     at = [] if port is None else ["--port", str(port)]
     command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *at, *words]
     environment = {**os.environ, **variables}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     check_log(done.stderr)
     return done.stdout
