@@ -154,6 +154,12 @@ def is_of_ping(error: Exception) -> bool:
     return isinstance(error, redis.exceptions.NoPermissionError) and "ping" in str(error).lower()
 
 
+def answered_by(until: float) -> None:
+    """Raises ConnectionError when that moment, by the monotonic clock, has passed."""
+    if time.monotonic() > until:
+        raise redis.ConnectionError(f"SUBSCRIBE was not answered within {SILENCE:g} s")
+
+
 class Events:
     """Walks over what happens on a board, from the moment when it was made until `close`."""
 
@@ -212,9 +218,10 @@ class Events:
         pubsub = self._source.pubsub(self._losses)
         try:
             pubsub.subscribe(*self._source.channels)
+            until = time.monotonic() + SILENCE
             for _ in self._source.channels:
                 while pubsub.get_message(timeout=PATIENCE) is None:
-                    pass
+                    answered_by(until)
         except BaseException:
             pubsub.close()
             raise
@@ -289,9 +296,10 @@ class AsyncEvents:
         pubsub = self._source.pubsub(self._losses)
         try:
             await pubsub.subscribe(*self._source.channels)
+            until = time.monotonic() + SILENCE
             for _ in self._source.channels:
                 while await pubsub.get_message(timeout=PATIENCE) is None:
-                    pass
+                    answered_by(until)
         except BaseException:  # also a cancel: the next call begins anew
             await pubsub.aclose()
             raise

@@ -80,12 +80,13 @@ class Listener:
     def _run(self) -> None:
         lost = False
         while not self._closing:
+            asked = time.monotonic()
             try:
                 message = self._pubsub.get_message(timeout=PATIENCE)
             except (*TROUBLE, *BROKEN) as error:
                 if self._closing:
                     return
-                self._outage.gone(error, "broadcasts")
+                self._outage.gone(error, "broadcasts", asked)
                 lost = True
                 time.sleep(PATIENCE)  # redis-py connects and subscribes again at the next call
                 continue
@@ -94,7 +95,7 @@ class Listener:
                 return
             if lost:
                 lost = False
-                self._outage.back()
+                self._outage.back(asked)
             if message is not None:
                 self._take(message)
             elif not self._pubsub.subscribed:

@@ -12,6 +12,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -164,10 +165,11 @@ class Holder:
         if one is None:
             return
         command = [verb, self.board, one.worker, one.id, "TOKEN", token, *words]
+        sent = time.monotonic()
         try:
             [reply] = self._ask(self.client, [command])
         except TROUBLE as error:
-            self.outage.gone(error, "the end of a task")
+            self.outage.gone(error, "the end of a task", sent)
             with self.changed:
                 self.unsaid.append(command)
             self._keep()
@@ -228,6 +230,7 @@ class Holder:
                     self._claims.close()
                     return
                 self._waiting = demand.queues
+            sent = time.monotonic()
             try:
                 [reply] = self._ask_twice(self._claims, [self._claim_words(demand, seen)])
             except TROUBLE as error:
@@ -236,17 +239,17 @@ class Holder:
                     self._waiting = ()
                 missed = True
                 if not moved:
-                    self.outage.gone(error, "claiming")
+                    self.outage.gone(error, "claiming", sent)
                     self._pause(backoff)
                 continue
             with self.changed:
-                self._waiting = ()
+                self._waiting, self._moved = (), False
             missed = False
             if isinstance(reply, redis.ResponseError):
                 self.arrived(translated(reply))
                 self._pause(backoff)
                 continue
-            self.outage.back()
+            self.outage.back(sent)
             backoff.reset()
             for row in reply or ():
                 one = claimed(self.name, row)
@@ -286,11 +289,12 @@ class Holder:
                 if self.closing:
                     self._beats.close()
                     return
+            sent = time.monotonic()
             try:
                 self._beat()
-                self.outage.back()
+                self.outage.back(sent)
             except TROUBLE as error:
-                self.outage.gone(error, "keeping leases")
+                self.outage.gone(error, "keeping leases", sent)
             except Exception:
                 log.exception("board %s: the leases could not be kept", self.board)
             pause = min(self.lease / 3000, 1.0 if self.unsaid else 3600.0)

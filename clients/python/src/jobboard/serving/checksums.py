@@ -1,6 +1,6 @@
 """A worker of the demo: a job's payload is the path of a file, its result the SHA-256 of that file.
 
-    JOBBOARD_URL=redis://… python -m jobboard.serving.checksums NAME BATCH PAUSE
+    JOBBOARD_URL=redis://… python -m jobboard.serving.checksums NAME BATCH PAUSE [JOBS]
 
 It is not registered, so that its leases end by themselves and not with its registration.
 """
@@ -8,9 +8,10 @@ It is not registered, so that its leases end by themselves and not with its regi
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import sys
-import time
+from datetime import timedelta
 
 import redis
 
@@ -22,23 +23,29 @@ from ..worker import Worker
 
 NAME = "checksums-demo"
 LEASE = "2s"
+FOREVER = timedelta(days=1)
 CHUNK = 1 << 20
 """Bytes read between two looks at whether the job is still ours."""
 
 
-def work(name: str, batch: int, pause: float) -> None:
-    """Works on up to `batch` jobs that it holds, one after the other, and rests before each."""
+def work(name: str, batch: int, pause: float, jobs: int | None = None) -> None:
+    """Works on up to `batch` jobs that it holds, one after the other, and rests before each. After so many
+    `jobs` it goes on holding the next ones, until it is killed.
+    """
+    rest, done = timedelta(seconds=pause), itertools.count()
     board = Board(NAME, redis.Redis.from_url(default_url(), client_name=name), codec="raw")
 
     @board.handler("sha256")
     def sha256(context: Context, path: bytes) -> str:
-        time.sleep(pause)
+        context.sleep(rest if jobs is None or next(done) < jobs else FOREVER)
         try:
             return _digest(context, path)
         except OSError as error:
             raise NoRetry(str(error), kind="unreadable") from error
 
-    Worker(board, name=name, concurrency=1, prefetch=batch - 1, lease=LEASE, register=False).run()
+    Worker(
+        board, name=name, concurrency=1, prefetch=batch - 1, lease=LEASE, register=False, stop_within=LEASE
+    ).run()
 
 
 def _digest(context: Context, path: bytes) -> str:
@@ -51,4 +58,4 @@ def _digest(context: Context, path: bytes) -> str:
 
 
 if __name__ == "__main__":
-    work(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
+    work(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), *map(int, sys.argv[4:]))

@@ -58,7 +58,11 @@ class Demo:
             raise CannotServe(f"--demo: there is no file in {self.folder}")
         self.post()
         try:
-            for number in range(1, self.worker_count + 1):
+            # The first one is there to be killed while it holds jobs.
+            self.start_worker("worker-1", int(len(self.stamps) / self.worker_count / 2))
+            while not self.held_by("worker-1"):
+                self.look_after_workers()
+            for number in range(2, self.worker_count + 1):
                 self.start_worker(f"worker-{number}")
             self.watch()
         finally:
@@ -73,12 +77,15 @@ class Demo:
         self.paths = {id: path for id, path in zip(ids, self.stamps) if id is not None}
         say(f"Posted {total} jobs, one for each file of {self.folder}")
 
-    def start_worker(self, name: str) -> None:
-        """In a session of its own: Ctrl-C reaches us alone, and we stop it."""
+    def start_worker(self, name: str, *jobs: int) -> None:
+        """In a session of its own: Ctrl-C reaches us alone, and we stop it. After so many `jobs` it holds the
+        next ones until it is killed.
+        """
         share = len(self.stamps) / self.worker_count
         batch, pause = max(1, min(4, int(share / 2))), min(0.05, SHOW_FOR / share)
+        words = [name, str(batch), f"{pause:.6f}", *map(str, jobs)]
         self.processes[name] = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.checksums", name, str(batch), f"{pause:.6f}"],
+            [sys.executable, "-m", f"{__package__}.checksums", *words],
             env={**os.environ, "JOBBOARD_URL": self.url},
             start_new_session=True,
         )
@@ -88,15 +95,13 @@ class Demo:
         total, killed = len(self.stamps), False
         with progress("Checksums", total) as show:
             while True:
-                self.check()
                 ended = self.board.count(state=["complete", "failed"])
                 show(ended)
                 if ended >= total:
                     return
                 if not killed and ended >= total // 2:
                     killed = self.kill_one()
-                self.check_workers()
-                time.sleep(0.02)
+                self.look_after_workers()
 
     def kill_one(self) -> bool:
         """Kills a worker that holds jobs; False when none held any.
@@ -105,7 +110,7 @@ class Demo:
         """
         for name, process in self.processes.items():
             process.send_signal(signal.SIGSTOP)
-            if self.held_by(name):
+            if held := self.held_by(name):
                 process.kill()
                 process.wait()
                 break
@@ -113,12 +118,13 @@ class Demo:
         else:
             return False
         self.wait_disconnected(name)
-        self.lost_claims = {job.id: job for job in self.held_by(name)}
+        # The second look knows of heartbeats that were on their way, the first of what has lapsed since.
+        self.lost_claims = {job.id: job for job in [*held, *self.held_by(name)]}
         del self.processes[name]
         say(f"Killed {name} (SIGKILL) while it held {len(self.lost_claims)} jobs")
         if not self.processes:
             self.start_worker(f"worker-{self.worker_count + 1}")
-        return bool(self.lost_claims)
+        return True
 
     def held_by(self, worker: str) -> list[Job]:
         return list(self.board.list(state="claimed", worker=worker, fields=["id", "token", "deadline"]))
@@ -129,7 +135,10 @@ class Demo:
         while any(one["name"] == name for one in client.client_list()):
             time.sleep(0.005)
 
-    def check_workers(self) -> None:
+    def look_after_workers(self) -> None:
+        """Rests a moment, and sees that all goes on."""
+        self.check()
+        time.sleep(0.02)
         for name, process in self.processes.items():
             if process.poll() is not None:
                 raise CannotServe(f"{name} of the demo ended by itself with {process.returncode}")

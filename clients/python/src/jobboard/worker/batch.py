@@ -27,6 +27,11 @@ BEATS = 1000
 """Leases kept by one command."""
 
 
+def probe(shard: Requests, worker: str) -> list[Any]:
+    """A heartbeat of no job: whoever may work may send it, and it changes nothing."""
+    return ["JOB.MHEARTBEAT", shard.key, worker, 1, "-"]
+
+
 class Batch:
     """Commands with what takes their replies. `instead`: ends to be tried in place of refused ones."""
 
@@ -167,9 +172,8 @@ class Batch:
                 self._add_beat(shard, runs[start : start + BEATS])
 
     def add_probe(self, shard: Requests) -> None:
-        """Asks for nothing but an answer, in the way of a heartbeat."""
-        words = ["JOB.MHEARTBEAT", shard.key, self.engine.name, 1, "-"]
-        self.commands.append((words, lambda _: None))
+        """Asks for nothing but an answer."""
+        self.commands.append((probe(shard, self.engine.name), lambda _: None))
 
     def _add_beat(self, shard: Requests, runs: list[Run]) -> None:
         ids, tokens = [run.id for run in runs], [run.token for run in runs]

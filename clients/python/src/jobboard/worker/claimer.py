@@ -178,7 +178,7 @@ class Claimer(threading.Thread):
 
     def _try(self, place: Place, ask: Callable[[], T]) -> T | None:
         """None when the place is away. What is asked of one that is new begins with what it has to know."""
-        engine = self.engine
+        engine, begun = self.engine, time.monotonic()
         if place.away or engine.stopping:
             return None
         try:
@@ -191,7 +191,7 @@ class Claimer(threading.Thread):
                 raise explained_of(error, engine.board.client) from None
             if not engine.stopping:
                 if place.failed:  # the first failure may be that of a connection which broke long ago
-                    place.sender.outage.gone(explained_of(error, engine.board.client), "claiming")
+                    place.sender.outage.gone(explained_of(error, engine.board.client), "claiming", begun)
                 node = place.connection.node
                 for other in self.places:
                     if other.connection.node == node:  # each would hold us up as long as this one has
@@ -222,10 +222,11 @@ class Claimer(threading.Thread):
             )
 
     def _request(self, place: Place, request: Request[T]) -> T:
+        sent = time.monotonic()
         [reply] = place.connection.ask([request.words])
         self.engine.heard = time.monotonic()
         place.failed = False
-        place.sender.outage.back()
+        place.sender.outage.back(sent)
         if isinstance(reply, redis.ResponseError):
             raise translated(reply)
         return request.parse(reply)

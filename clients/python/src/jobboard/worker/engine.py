@@ -446,16 +446,18 @@ class Engine:
             self.stopping = True
             self.changed.notify_all()
 
-    def go_home(self) -> None:
-        """Gives back what has not begun; tells the handlers that the end is near. No claim may wait any more:
-        it would get what is given back.
+    def go_home(self) -> list[Run]:
+        """Gives back what has not begun; tells the handlers that the end is near, and returns their runs. No
+        claim may wait any more: it would get what is given back.
         """
         with self.lock:
             self.stopping = self.going_home = True
             runs = [run for run in self.held.values() if not run.ended]
         self.pool.going_home(runs)
-        for run in [*self.cut, *self.pool.drain()]:
+        back = [*self.cut, *self.pool.drain()]
+        for run in back:
             self.finished(run, GiveBack("the worker stops"))
+        return [run for run in runs if run not in back]
 
     def cut_off(self, run: Run) -> None:
         """Told by the pool: the caller's event loop has ended a run. The worker stops, and then gives the job

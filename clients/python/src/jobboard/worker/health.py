@@ -36,6 +36,7 @@ class Health:
         self.patience = (engine.longest + engine.board.block) / 1000
         """Seconds that the server may be silent: in this time there is a heartbeat or the end of a claim."""
         self.closed = threading.Event()
+        self.touching: threading.Thread | None = None
         self.http: ThreadingHTTPServer | None = None
         if port is not None:
             from http.server import ThreadingHTTPServer  # takes a while, and few have probes
@@ -53,14 +54,16 @@ class Health:
             threading.Thread(target=self.http.serve_forever, name="jobboard-health", daemon=True).start()
             log.info("%s tells of its health on port %d: /live, /ready", self.engine.name, self.port)
         if self.file is not None:
-            threading.Thread(target=self._touch, name="jobboard-health-file", daemon=True).start()
+            self.touching = threading.Thread(target=self._touch, name="jobboard-health-file", daemon=True)
+            self.touching.start()
 
     def close(self) -> None:
         self.closed.set()
         if self.http is not None:
             self.http.shutdown()
             self.http.server_close()
-        if self.file is not None:
+        if self.file is not None and self.touching is not None:
+            self.touching.join()
             with contextlib.suppress(OSError):
                 self.file.unlink()
 

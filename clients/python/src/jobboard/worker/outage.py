@@ -18,10 +18,17 @@ class Outage:
         self._lock = threading.Lock()
         self._since: float | None = None
         self._told = 0.0
+        self._answered = self._missed = 0.0
+        """When the last command that was answered was sent, and the last that was not (monotonic clock):
+        threads tell of them in any order.
+        """
 
-    def gone(self, error: BaseException, doing: str) -> None:
-        """A command has got no answer; `doing` says what it was for."""
+    def gone(self, error: BaseException, doing: str, sent: float) -> None:
+        """A command of that time has got no answer; `doing` says what it was for."""
         with self._lock:
+            if sent < self._answered:
+                return
+            self._missed = max(self._missed, sent)
             now = time.monotonic()
             if self._since is None:
                 self._since = self._told = now
@@ -35,11 +42,12 @@ class Outage:
                     "%s: the server has not answered for %s: %s", self._name, shown(now - self._since), error
                 )
 
-    def back(self) -> None:
-        """A command was answered."""
-        if self._since is None:
-            return
+    def back(self, sent: float) -> None:
+        """A command of that time was answered."""
         with self._lock:
+            self._answered = max(self._answered, sent)
+            if sent < self._missed:
+                return
             since, self._since = self._since, None
             if since is not None:
                 self._log.warning(

@@ -14,10 +14,10 @@ import redis
 
 from ..board import Requests
 from ..connecting import TROUBLE, explained_of
-from ..outcomes import GivenUp, Nothing, Outcome
+from ..outcomes import GivenUp, Lost, Nothing, Outcome
 from . import journal
 from .backoff import Backoff
-from .batch import Batch
+from .batch import Batch, probe
 from .connection import connection_of
 from .engine import Engine
 from .outage import Outage
@@ -102,7 +102,9 @@ class Sender(threading.Thread):
             self.flush()
 
     def report(self, run: Run, fields: Mapping[str, Any]) -> None:
-        """Takes a handler's report; it is sent soon."""
+        """Takes a handler's report; it is sent soon. One that comes after the end is left out."""
+        if run.ended:
+            return
         with self.lock:
             if "output" in fields:
                 if not run.writes or run.writing is not None and run.writing.takes(fields["output"]):
@@ -119,12 +121,14 @@ class Sender(threading.Thread):
         """Stores a step, and waits for the answer, however long the server is away: what has been done must
         not be done again. Returns the stored value when it is another one.
         """
+        self._check(run)
         step = Storing(run, name, data, replace)
         self._ask(step)
         return step.value
 
     def wait(self, run: Run, words: list[Any]) -> dict[bytes, Any]:
         """Asks whether all that the run waits for is there, or gives the job up until it is."""
+        self._check(run)
         asking = Awaiting(run, words)
         self._ask(asking)
         return asking.found
@@ -145,6 +149,11 @@ class Sender(threading.Thread):
                 self.wake.notify()
                 if not self.answered.wait(CONFIRM_WITHIN) and not patient:
                     return
+
+    def _check(self, run: Run) -> None:
+        """Refuses what a handler has left behind, a thread or a task: its end may not be sent yet."""
+        if run.ended:
+            raise Lost("the job is not ours any more: its run has ended")
 
     def _ask(self, step: Storing) -> None:
         with self.lock:
@@ -213,6 +222,7 @@ class Sender(threading.Thread):
     _last_reports = 0.0
     failed = False
     """The last command has got no answer."""
+    saw_claims_end = False
 
     def run(self) -> None:
         try:
@@ -252,6 +262,7 @@ class Sender(threading.Thread):
             if not self._count(returned):
                 return
         # With an end to a server that may be away, the right to claim at others would be away too.
+        begun = time.monotonic()
         batch = Batch(self.engine, self.may_register and beat, may_claim=self.alone or not self.failed)
         try:
             batch.add_reports(reports)
@@ -263,11 +274,12 @@ class Sender(threading.Thread):
                 if self.alone:
                     return
                 batch.add_probe(self.shards[0])
+            self._see_claims_end()
             batch.sent = time.monotonic()
             found = self.connection.ask([words for words, _ in batch.commands])
         except TROUBLE as error:
             batch.unsent(self.shards)
-            self._again(ends, reports, steps, error)
+            self._again(ends, reports, steps, error, begun)
             return
         except Exception as error:  # words that redis-py cannot send
             batch.unsent(self.shards)
@@ -275,7 +287,7 @@ class Sender(threading.Thread):
             return
         self.backoff.reset()
         self.failed, self.heard = False, batch.sent
-        self.outage.back()
+        self.outage.back(batch.sent)
         self.engine.heard = time.monotonic()
         for (_, take), reply in zip(batch.commands, found):
             try:
@@ -292,6 +304,16 @@ class Sender(threading.Thread):
             for run, _ in reports:
                 run.answered += 1
             self.answered.notify_all()
+
+    def _see_claims_end(self) -> None:
+        """Once, before anything is given back: waits until the server knows that our claims have ended, or it
+        might give them just that. It answers the first when it has read the claims, and the second when it
+        has read the ends of their connections: it reads what has come from all before it answers any.
+        """
+        if self.engine.going_home and not self.saw_claims_end:
+            for _ in range(2):
+                self.connection.ask([probe(self.shards[0], self.engine.name)])
+            self.saw_claims_end = True
 
     def _take(self, now: float) -> tuple[list[Any], list[Any], list[Storing], bool]:
         """All that waits: ends, reports and steps, and whether the leases are due."""
@@ -319,10 +341,11 @@ class Sender(threading.Thread):
         """Asks where the output of these runs goes on. False when there is no answer."""
         batch = Batch(self.engine, may_register=False)
         batch.add_counts(dict.fromkeys(returned))
+        sent = time.monotonic()
         try:
             found = self.connection.ask([words for words, _ in batch.commands])
         except TROUBLE as error:
-            self._again([], [], [], error)
+            self._again([], [], [], error, sent)
             return False
         for (_, take), reply in zip(batch.commands, found):
             take(reply)
@@ -336,7 +359,7 @@ class Sender(threading.Thread):
         ends, reports = unsendable.ends(ends), unsendable.reports(reports)
         waiting = unsendable.steps(steps)
         if not unsendable.found:
-            self._again(ends, reports, steps, error)
+            self._again(ends, reports, steps, error, time.monotonic())
             self.engine.fail(error)
             return
         with self.lock:
@@ -361,7 +384,9 @@ class Sender(threading.Thread):
                 *(silence, lease),
             )
 
-    def _again(self, ends: list[Any], reports: list[Any], steps: list[Storing], error: Exception) -> None:
+    def _again(
+        self, ends: list[Any], reports: list[Any], steps: list[Storing], error: Exception, sent: float
+    ) -> None:
         """Puts back what could not be sent. Leases are kept at once when there is a connection again."""
         with self.lock:
             now = time.monotonic()
@@ -370,7 +395,7 @@ class Sender(threading.Thread):
             # The first failure may be that of a connection which broke long ago, unused.
             again, self.failed = self.failed, True
         if again:
-            self.outage.gone(explained_of(error, self.engine.board.client), "ends and leases")
+            self.outage.gone(explained_of(error, self.engine.board.client), "ends and leases", sent)
 
     def _put_back(self, ends: list[Any], reports: list[Any], steps: list[Storing]) -> None:
         now = time.monotonic()

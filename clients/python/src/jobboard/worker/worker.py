@@ -301,8 +301,7 @@ class Worker:
         """Lets handlers finish, gives back the rest, and tells the server."""
         engine.claim_no_more()
         claimer.stop()
-        engine.go_home()
-        running = [run for run in engine.all_held() if not run.ended]
+        running = engine.go_home()
         if running:
             within = self.options.stop_within / 1000
             log.info("%s stops: waits up to %g s for %s", self.name, within, journal.some(running))
