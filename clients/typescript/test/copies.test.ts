@@ -7,7 +7,7 @@ import * as own from '../src/index.js';
 import { ask, cut, serverOf, started, until } from './harness.js';
 
 const server = await serverOf();
-const folder = new URL('../another-copy/', import.meta.url);
+const folder = new URL(`../another-copy-${String(process.pid)}/`, import.meta.url);
 cpSync(new URL('../src/', import.meta.url), folder, { recursive: true });
 after(() => {
   rmSync(fileURLToPath(folder), { recursive: true });
@@ -66,7 +66,7 @@ describe('two copies of the package in one process', () => {
     await until(async () => (await board.state(id)) === 'scheduled');
     await cut(server);
     await ask(server.url, 'PING');
-    assert.equal(await board.call({}, { name: 'x', within: '10s' }), 'done');
+    assert.equal(await board.call({}, { name: 'x', within: '60s' }), 'done');
   });
 
   test('errors are told apart, and a subclass is what its program has made', () => {

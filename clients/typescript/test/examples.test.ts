@@ -33,7 +33,7 @@ test('each method of ours that the guide for users of BullMQ names is there', ()
 function program(t: TestContext, name: string, ...words: string[]) {
   const child = spawn(process.execPath, [join(ROOT, 'build/examples', `${name}.js`), ...words], { env: { ...process.env, JOBBOARD_URL: server.url } });
   t.after(() => child.kill('SIGKILL'));
-  const found = { output: '', child, ended: new Promise<number | null>((resolve) => child.once('exit', resolve)) };
+  const found = { output: '', child, ended: new Promise<number | null>((resolve) => child.once('close', resolve)) };
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (found.output += data.toString()));
   return found;
 }

@@ -26,7 +26,7 @@ describe('a worker that has lost a job says why', () => {
         });
       });
       // One that listens is told at once; the other asks in a third of its lease.
-      const worker = started(t, board, { concurrency: 1, ...(way === 'lapsed' ? { listen: false, lease: '3s' } : { lease: '30s' }) });
+      const worker = started(t, board, { concurrency: 1, ...(way === 'lapsed' ? { listen: false, lease: '15s' } : { lease: '30s' }) });
       const told: string[] = [];
       worker.on('lost', (_, text) => told.push(text));
       const id = await board.post({}, { name: 'work', retries: 0, lapses: 0 });

@@ -20,6 +20,7 @@ test('the greeting', async () => {
 
 // What README.md does not show.
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -70,6 +71,15 @@ test('a server that does not start says why', async (t) => {
   await assert.rejects(TestServer.start(), /the server '.*\/valkey-server' .* has not started, and ended with 1/);
   delete process.env['JOBBOARD_MODULE'];
   await assert.rejects(TestServer.start(), /where is the module\? .* `eval "\$\(python -m jobboard\.serving\)"` sets both variables$/);
+});
+
+test('a port that another server has is left to it', async (t) => {
+  const { port } = new URL(server.url);
+  t.mock.method(Server.prototype, 'address', () => ({ port: Number(port) }), { times: 1 });
+  const second = await TestServer.start();
+  t.after(() => second.stop());
+  assert.notEqual(second.url, server.url);
+  await server.board('mails').count(); // the first one is still known
 });
 
 test('what a handler throws is told', async () => {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { z } from 'zod';
 
-import { Abandon, Board, BoardError, CancelRequested, Complete, type Context, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
+import { Abandon, Board, BoardError, CancelRequested, Complete, type Context, type Duration, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
 import { Link } from '../src/link.js';
 import { Unhandled } from '../src/worker/backoff.js';
 import { ask, cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
@@ -331,7 +331,7 @@ describe('output', () => {
         context.output('words');
       });
       const name = `writer-${String(concurrency)}`;
-      started(t, board, { name, concurrency, queues: ['mine'] });
+      started(t, board, { name, concurrency, queues: ['mine'], lease: '10m' });
       await until(async () => new RegExp(`name=${name}:claims .*cmd=job.claim`).test(String(await ask(server.url, 'CLIENT', 'LIST'))));
       const held = await server.board().claim(name, { count: 3, lease: '10m', queues: ['other'] });
       for (const job of held) {
@@ -493,7 +493,7 @@ describe('broken connections', () => {
       return payload.n;
     });
     const first = await task.post({ n: 0 });
-    started(t, board, { lease: '6s' });
+    started(t, board, { lease: '1m' });
     await until(() => runs.length === 1);
     const deadline = async () => (await board.get(first))?.deadline ?? 0;
     for (let times = 0; times < 3; times += 1) {
@@ -596,8 +596,8 @@ describe('broken connections', () => {
     test(`the lease of a job holds and is kept: of the ${where}`, async (t) => {
       const board = server.board();
       const { open, passed } = gate();
-      if (where === 'setting') await board.settingsSet({ lease: '3s' });
-      const short = board.task('short', where === 'task' ? { lease: '3s' } : {}).handle(async () => passed);
+      if (where === 'setting') await board.settingsSet({ lease: '9s' });
+      const short = board.task('short', where === 'task' ? { lease: '9s' } : {}).handle(async () => passed);
       const long = board.task('long', { lease: '1h' }).handle(async () => passed);
       const [a, b] = [await short.post({}), await long.post({})];
       started(t, board);
@@ -633,19 +633,20 @@ describe('broken connections', () => {
     const logger = { debug: () => undefined, info: () => undefined, error: () => undefined, warn: (text: string) => warnings.push(text) };
     const { open, passed } = gate();
     const began: [string, number][] = [];
-    const start = (): void => {
+    const start = (block: Duration): void => {
       const board = server.board();
       board.task('work').handle(async (_, context) => {
         began.push([context.id, context.token]);
         await passed;
       });
-      started(t, board, { name: 'w1', concurrency: 2, block: '50ms', logger });
+      started(t, board, { name: 'w1', concurrency: 2, block, logger });
     };
     const board = server.board();
     await board.post({}, { id: 'a', name: 'work' });
-    start();
-    await until(() => began.length === 1);
-    start(); // it takes the job over, and both go on claiming while they hold it
+    start('10m');
+    await until(async () => began.length === 1 && /name=w1:claims .*flags=b/.test(String(await ask(server.url, 'CLIENT', 'LIST'))));
+    await until(async () => Number(((await ask(server.url, 'PUBSUB', 'NUMSUB', 'job.worker:board:w1')) as unknown[])[1]) === 1);
+    start('50ms'); // it takes the job over, and both go on claiming while they hold it
     await until(() => began.length === 2);
     await board.postMany([{}, {}], { ids: ['b', 'c'], name: 'work' });
     await until(() => began.length === 4);
@@ -741,6 +742,41 @@ describe('stopping', () => {
     assert.equal(await running, false);
     const job = await board.get(id);
     assert.deepEqual([job?.state, job?.left, job?.reason], ['ready', 10, 'the worker stops']);
+  });
+
+  test('gives nothing back before the server has seen the end of its last claim', async (t) => {
+    const board = server.board();
+    const begun = gate();
+    const work = board.task('work').handle(async (_, context) => {
+      begun.open();
+      await context.sleep('1h');
+    });
+    const id = await work.post({});
+    const worker = new Worker(board, { listen: false, concurrency: 2, lease: '1h', stopWithin: '10ms', logger: null });
+    const running = worker.run({ signals: false });
+    await begun.passed;
+    const sent: string[] = [];
+    const [asks, asksAll] = [Reflect.get(Link.prototype, 'ask'), Reflect.get(Link.prototype, 'askAll')];
+    t.mock.method(Link.prototype, 'ask', async function (this: Link, ...all: Parameters<typeof asks>) {
+      sent.push(String(all[0][0]));
+      return asks.apply(this, all);
+    });
+    t.mock.method(Link.prototype, 'askAll', async function (this: Link, ...all: Parameters<typeof asksAll>) {
+      sent.push(...all[0].map(([command]) => String(command)));
+      return asksAll.apply(this, all);
+    });
+    const pid = Number(/process_id:(\d+)/.exec(String(await ask(server.url, 'INFO', 'server')))?.[1]);
+    const found = (): string[] => sent.filter((command) => command === 'PING' || command === 'JOB.ABANDON');
+    process.kill(pid, 'SIGSTOP');
+    t.after(() => process.kill(pid, 'SIGCONT'));
+    const stopped = worker.stop();
+    await until(() => found().length > 0);
+    const before = found();
+    process.kill(pid, 'SIGCONT');
+    await stopped;
+    assert.equal(await running, false);
+    assert.deepEqual([before, found()], [['PING'], ['PING', 'PING', 'JOB.ABANDON']]);
+    assert.equal(await board.state(id), 'ready');
   });
 
   test('a burst ends when there is no job', async () => {

@@ -45,6 +45,8 @@ export class Sender implements Sending {
   #beaten = Date.now();
   #troubled = false;
   #closed = false;
+  /** The server has seen that the worker claims no more. */
+  #claimsGone = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -217,6 +219,7 @@ export class Sender implements Sending {
     for (let returned = this.#returned(); returned.length > 0; returned = this.#returned()) {
       if (!(await this.#count(returned))) return;
     }
+    if (this.#engine.stopping && this.#ends.length > 0 && !this.#claimsGone && !(await this.#lookForClaims())) return;
     const [ends, reports, asked, beat] = [this.#ends, this.#reports, this.#asked, this.#beatDue];
     [this.#ends, this.#reports, this.#asked, this.#beatDue] = [[], [], [], false];
     const batch = new Batch(this.#engine);
@@ -297,6 +300,27 @@ export class Sender implements Sending {
       await this.#bear(error);
       return false;
     }
+    this.#hearsAgain();
+    return true;
+  }
+
+  /**
+   * Waits until the server has seen the end of the connection that claims: else it could give that what we give back. It
+   * has read a last claim in the turn in which it answers the first time, and the end behind it in that of the second.
+   * False when there is no answer.
+   */
+  async #lookForClaims(): Promise<boolean> {
+    try {
+      for (let turn = 0; turn < 2; turn += 1) {
+        await this.#link.ask(['PING'], { patient: false }).catch((error: unknown) => {
+          if (!(error instanceof BoardError)) throw error; // a refusal is an answer, too
+        });
+      }
+    } catch (error) {
+      await this.#bear(error);
+      return false;
+    }
+    this.#claimsGone = true;
     this.#hearsAgain();
     return true;
   }
