@@ -69,6 +69,25 @@ def deaf(context: jobboard.Context, payload: int) -> str:
     return "waited"
 
 
+def take(name: str) -> None:
+    """Waits for something in this list; `blpop` would for as long as the socket's timeout."""
+    while client.lpop(name) is None:
+        time.sleep(0.01)
+
+
+@board.handler("held-up")
+def held_up(context: jobboard.Context, payload: Any) -> None:
+    """Works until there is something in the list `go`."""
+    tell(context, "began")
+    take("go")
+    tell(context, "done")
+
+
+@board.handler("held-up-async")
+async def held_up_async(context: jobboard.Context, payload: Any) -> None:
+    await asyncio.to_thread(held_up, context, payload)
+
+
 @board.handler("hit")
 def hit(context: jobboard.Context, payload: Any) -> None:
     """The system gives SIGTERM to this thread, as it may do with one that was sent to the process."""
@@ -100,7 +119,7 @@ def fork_ended(context: jobboard.Context, payload: Any) -> int:
     ended = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
     ended.start()
     ended.terminate()
-    ended.join(20)
+    ended.join(120)
     code = ended.exitcode
     ended.kill()
     return code or 0
@@ -112,7 +131,7 @@ def fork_and_die(context: jobboard.Context, payload: Any) -> None:
     parent = os.getpid()
     if os.fork() == 0:
         os.kill(parent, signal.SIGKILL)
-        client.blpop("go")
+        take("go")
         os._exit(0)
     time.sleep(600)
 
@@ -156,7 +175,7 @@ def leave_a_thread(context: jobboard.Context, payload: Any) -> None:
     """Leaves a thread behind that speaks of this job while the next one runs."""
 
     def speak() -> None:
-        client.blpop("go")
+        take("go")
         try:
             context.set_meta(by=context.id)
             context.save("saved")
@@ -172,7 +191,7 @@ def leave_a_thread(context: jobboard.Context, payload: Any) -> None:
 @board.handler("while-it-speaks")
 def while_it_speaks(context: jobboard.Context, payload: Any) -> str:
     client.rpush("go", "on")
-    client.blpop("spoken")
+    take("spoken")
     return context.step("name", str, context.id)
 
 
@@ -186,7 +205,7 @@ def doubled(context: jobboard.Context, n: int, when: datetime) -> timedelta:
 def late(context: jobboard.Context, payload: str) -> None:
     """Goes on as after a pause that was longer than its lease."""
     tell(context, "began")
-    client.blpop("go")
+    take("go")
     context._ours_until = 0.0
     try:
         if payload == "check":
@@ -200,7 +219,7 @@ def late(context: jobboard.Context, payload: str) -> None:
 @board.handler("late-async")
 async def late_async(context: jobboard.Context, payload: str) -> None:
     tell(context, "began")
-    await asyncio.to_thread(client.blpop, "go")
+    await asyncio.to_thread(take, "go")
     context._ours_until = 0.0
     try:
         if payload == "check":
@@ -279,7 +298,7 @@ def writes(context: jobboard.Context, payload: Any) -> None:
     for chunk in payload:
         context.output(chunk)
     if context.id == "again":
-        raise jobboard.Retry("it broke off", delay=0)
+        raise jobboard.Retry("it broke off", delay="0s")
 
 
 @board.handler("writes-async")

@@ -78,7 +78,7 @@ def run_typescript(text: str, url: str | None = None) -> str:
         env={**os.environ, "NODE_OPTIONS": "--conditions=jobboard-tests", **here},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout

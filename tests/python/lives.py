@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness import Board, Clock, wait_until
+from harness import Board, Clock, options, record, wait_until
 
 LONG = 3_600_000
 """A lease or delay that does not end during a test."""
@@ -28,6 +28,18 @@ def claimed(board: Board, id: str = "j", worker: str = "w1", lease: int = LONG, 
 def claim(board: Board, id: str = "j", worker: str = "w1", lease: int = LONG) -> int:
     """Claims the job with this id and returns the token."""
     return board.claim_one(worker, id=id, lease=lease)["token"]
+
+
+def held(board: Board, id: str = "j", worker: str = "w1", lease: int = 100) -> int:
+    """Claimed, and in the same transaction its server gets short of replicas: it ends no lease until its
+    `min-replicas-to-write` is 0 again. Its replicas know nothing of that, nor does it after a restart.
+    """
+    pipe = board.client.pipeline()
+    pipe.execute_command("JOB.POST", board.key, "payload", "ID", id)
+    pipe.execute_command("JOB.CLAIM", board.key, worker, *options(id=id, lease=lease))
+    pipe.execute_command("CONFIG", "SET", "min-replicas-to-write", 99)
+    _, [job], _ = pipe.execute()
+    return record(job)["token"]
 
 
 def claimed_by_another(board: Board, id: str = "j", **options: Any) -> int:

@@ -60,10 +60,11 @@ class Primary:
 
     def _answer(self, link: socket.socket, words: list) -> None:
         if words[0] in (b"PSYNC", b"SYNC"):
-            link.sendall(b"+FULLRESYNC " + b"a" * 40 + b" 0\r\n")
-            link.sendall(b"$%d\r\n%s" % (len(self.file), self.file))
-            self.sent, self.link = 0, link
-            self.send("SELECT", 0)
+            select = encoded("SELECT", 0)
+            # Before it is sent: the replica may be in step before this thread goes on.
+            self.sent, self.link = len(select), link
+            begin = b"+FULLRESYNC " + b"a" * 40 + b" 0\r\n"
+            link.sendall(begin + b"$%d\r\n%s" % (len(self.file), self.file) + select)
         elif words[0] == b"PING":
             link.sendall(b"+PONG\r\n")
         elif words[:2] != [b"REPLCONF", b"ACK"]:
@@ -84,7 +85,7 @@ class Primary:
             info = replica.info("replication")
             return info.get("master_link_status") == "up" and info["slave_repl_offset"] >= self.sent
 
-        wait_until(caught_up, 20, what="the replica has what was sent")
+        wait_until(caught_up, what="the replica has what was sent")
 
     def close(self) -> None:
         self.listener.close()

@@ -11,17 +11,20 @@ from harness import Server, wait_until
 from servers import NAME, Sentinel
 
 CONFIG = ["repl-timeout 5"]
+PATIENT = f"sentinel down-after-milliseconds {NAME} 60000"
 
 
 class Watched:
+    """They wait a minute for whoever is silent, and fail over in a second when a test wants it."""
+
     def __init__(self, fresh_server: Callable[..., Server], kind: str) -> None:
         first = fresh_server(config=CONFIG)
         self.servers = [first, fresh_server(config=CONFIG, replicaof=first)]
         self.servers[1].wait_synced(first)
-        self.sentinels = [Sentinel(kind, first.port) for _ in range(3)]
+        self.sentinels = [Sentinel(kind, first.port, [PATIENT]) for _ in range(3)]
         hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.sentinels)
         self.url = f"sentinel://{hosts}/{NAME}"
-        wait_until(self._ready, 20, what="the Sentinels know each other and the replica")
+        wait_until(self._ready, what="the Sentinels know each other and the replica")
 
     def _ready(self) -> bool:
         for one in self.sentinels:
@@ -42,7 +45,14 @@ class Watched:
         else:
             os.kill(old.process.pid, signal.SIGSTOP)
         alive = [one for one in self.sentinels if one.process.poll() is None]
-        wait_until(lambda: all(one.primary() == new.port for one in alive), 60, what="the failover")
+        self._missed_after(800, alive)
+        wait_until(lambda: all(one.primary() == new.port for one in alive), what="the failover")
+        self._missed_after(60_000, alive)
+
+    def _missed_after(self, ms: int, sentinels: list[Sentinel]) -> None:
+        for one in sentinels:
+            with redis.Redis(port=one.port) as client:
+                client.sentinel_set(NAME, "down-after-milliseconds", ms)
 
     def close(self) -> None:
         for one in self.sentinels:

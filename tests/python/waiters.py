@@ -12,7 +12,10 @@ from harness.waiting import PATIENCE
 
 
 class Parked:
-    """A connection of its own that has sent a blocking command. Constructed, it waits in the server."""
+    """A connection of its own that has sent a blocking command.
+
+    Constructed, it waits in the server, or has waited: a short wait may be over before anybody looks.
+    """
 
     worker = "a client"
 
@@ -31,7 +34,7 @@ class Parked:
         self.id = self._ask("CLIENT", "ID")
         self.send(*words)
         if await_block:
-            wait_until(self.is_blocked, what=f"{self.worker} waits")
+            wait_until(lambda: self.is_blocked() or self.answered(), what=f"{self.worker} waits")
 
     def _ask(self, *words: Any) -> Any:
         self.connection.send_command(*words)

@@ -24,6 +24,11 @@ def states(server: Server) -> dict[str, str]:
     return {job["id"]: job["state"] for job in jobs}
 
 
+def go(server: Server) -> None:
+    """Ends the tasks that wait for it."""
+    server.client().set("go", 1)
+
+
 # What users do
 
 
@@ -89,8 +94,8 @@ def test_remote_control(tasks: Any, worker: Worker, server: Server, told: Told):
     control.revoke(running.id, terminate=True)
     with pytest.raises(TaskRevokedError):
         running.get(timeout=WITHIN)
-    later = tasks.say.apply_async(("never",), countdown=2)
-    control.revoke(later.id)
+    assert control.revoke("later", reply=True, timeout=20, limit=1)
+    later = tasks.say.apply_async(("never",), countdown=2, task_id="later")
     with pytest.raises(TaskRevokedError):
         later.get(timeout=WITHIN)
     wait_until(lambda: states(server) == {}, WITHIN)
@@ -138,13 +143,16 @@ def test_a_queue_can_be_measured_and_purged(tasks: Any, server: Server):
 def test_a_late_task_of_a_killed_worker_runs_again_and_once(
     tasks: Any, worker: Worker, server: Server, told: Told
 ):
-    workers = {str(one.popen.pid): one for one in (worker(lease="2s"), worker(lease="2s"))}
-    found = tasks.late.delay(6)
+    workers = {str(one.popen.pid): one for one in (worker(lease="10s"), worker(lease="10s"))}
+    found = tasks.late.delay()
     wait_until(lambda: len(told()) == 1, WITHIN)
-    time.sleep(3)  # longer than the lease, which is kept
+    deadline = server.board().get(found.id)["deadline"]
+    wait_until(lambda: server.board().get(found.id)["deadline"] > deadline, WITHIN, what="the lease is kept")
     assert (len(told()), states(server)) == (1, {found.id: "claimed"})
     doomed = told()[0].split()[2]
     workers.pop(doomed).kill()
+    wait_until(lambda: len(told()) == 2, WITHIN)
+    go(server)
     assert found.get(timeout=WITHIN) == "done"
     assert [line.split()[0] for line in told()] == ["began", "began", "ended"]
     first, second = (line.split() for line in told()[:2])
@@ -164,11 +172,13 @@ def test_what_was_fetched_and_not_begun_goes_back_when_a_worker_stops(
     tasks: Any, worker: Worker, server: Server, told: Told
 ):
     stops = worker("--concurrency", "1", "--prefetch-multiplier", "4", lease="1h")
-    running = tasks.late.delay(3)
+    running = tasks.late.delay()
     wait_until(lambda: len(told()) == 1, WITHIN)
     waiting = [tasks.add.delay(1, 1) for _ in range(3)]
     wait_until(lambda: set(states(server).values()) == {"claimed"}, WITHIN)
     stops.signal(signal.SIGTERM)
+    wait_until(lambda: "Warm shutdown" in stops.text, WITHIN)
+    go(server)
     assert stops.popen.wait(WITHIN) == 0
     assert running.get(timeout=WITHIN) == "done"
     assert states(server) == {one.id: "ready" for one in waiting}
@@ -180,8 +190,8 @@ def test_a_task_longer_than_its_lease_runs_once_in_every_pool(
 ):
     if of_kind == "gevent":
         pytest.importorskip("gevent", reason="the pool gevent needs gevent, which is not installed")
-    worker("--pool", of_kind, "--concurrency", "2", lease="3s")
-    assert tasks.late.delay(5).get(timeout=WITHIN) == "done"
+    worker("--pool", of_kind, "--concurrency", "2", lease="9s")
+    assert tasks.late.delay(12).get(timeout=WITHIN) == "done"
     assert tasks.add.apply_async((1, 2), countdown=1).get(timeout=WITHIN) == 3
     assert tasks.thrice.delay().get(timeout=WITHIN) == 2
     wait_until(lambda: states(server) == {}, WITHIN)
@@ -194,9 +204,12 @@ def test_a_restart_of_the_server_is_nothing_to_the_worker(
     server = fresh_server(appendonly=True, config=["appendfsync always"])
     tasks = tasks_on(server)
     one = worker(on=server)
-    running, later = tasks.late.delay(4), tasks.add.apply_async((1, 1), countdown=5)
+    running, later = tasks.late.delay(), tasks.add.apply_async((1, 1), countdown=5)
     wait_until(lambda: server.client().llen("told") == 1, WITHIN)
-    server.restart(kill=True)
+    server.kill()
+    wait_until(lambda: "the server does not answer" in one.text, WITHIN)
+    server.start()
+    go(server)
     assert running.get(timeout=WITHIN) == "done"
     assert later.get(timeout=WITHIN) == 2
     assert tasks.add.delay(2, 2).get(timeout=WITHIN) == 4
@@ -209,7 +222,8 @@ def test_a_restart_of_the_server_is_nothing_to_the_worker(
 
 def test_workers_that_take_no_more_than_they_run(tasks: Any, worker: Worker, server: Server, told: Told):
     worker("--concurrency", "1", "--disable-prefetch")
-    running, waiting = tasks.early.delay(3), tasks.add.delay(1, 1)
+    running, waiting = tasks.early.delay(), tasks.add.delay(1, 1)
     wait_until(lambda: len(told()) == 1, WITHIN)
     wait_until(lambda: states(server) == {waiting.id: "ready"}, WITHIN)  # once what runs is acknowledged
+    go(server)
     assert (running.get(timeout=WITHIN), waiting.get(timeout=WITHIN)) == ("done", 2)

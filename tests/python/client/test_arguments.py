@@ -110,7 +110,7 @@ def test_exceptions_after_which_a_job_is_not_tried_again(jobs, wrong) -> None:
 
 @pytest.mark.parametrize("right", [ValueError, [ValueError], (ValueError, KeyError), ()])
 def test_exceptions_may_stand_alone(jobs, right) -> None:
-    @jobs.task(noretry=right)
+    @jobs.task(noretry=right, backoff="1h")
     def fails() -> None:
         raise ValueError
 

@@ -85,7 +85,8 @@ def test_what_runs_when_the_loop_ends_is_given_back(jobs, until) -> None:
         await asyncio.sleep(600)
 
     async def program() -> None:
-        serving = asyncio.create_task(Worker(jobs, mode="asyncio", stop_within="0s").serve())
+        worker = Worker(jobs, mode="asyncio", concurrency=1, stop_within="0s")
+        serving = asyncio.create_task(worker.serve())
         while not began:
             await asyncio.sleep(0.01)
         assert not serving.done()
@@ -102,7 +103,7 @@ def test_what_runs_when_the_loop_ends_is_given_back(jobs, until) -> None:
     ]
 
 
-def test_nothing_is_given_back_before_the_last_claim_has_ended(jobs, monkeypatch) -> None:
+def test_nothing_is_given_back_before_the_last_claim_has_ended(jobs, server, monkeypatch) -> None:
     """A claim that waits would get it."""
     began, cut_off, at_last_claim = threading.Event(), threading.Event(), []
     run, stop = LoopPool._run, Claimer.stop
@@ -127,8 +128,9 @@ def test_nothing_is_given_back_before_the_last_claim_has_ended(jobs, monkeypatch
         await asyncio.sleep(600)
 
     async def program() -> None:
-        serving = asyncio.create_task(Worker(jobs, mode="asyncio", stop_within="0s").serve())
-        while not began.is_set():
+        worker = Worker(jobs, mode="asyncio", block="30s", stop_within="0s")
+        serving = asyncio.create_task(worker.serve())
+        while not began.is_set() or server.info("jobboard")["jobboard_blocked_claims"] != 1:
             await asyncio.sleep(0.01)
         assert not serving.done()
 

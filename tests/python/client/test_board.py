@@ -114,7 +114,7 @@ def test_a_flow(jobs) -> None:
 
 def test_a_worker_by_hand(jobs) -> None:
     a, b = jobs.post_many([1, 2], ids=["a", "b"], backoff="10ms", retries=1)
-    [job] = jobs.claim("w", lease="5s")
+    [job] = jobs.claim("w", lease="1h")
     assert (job.id, job.payload, job.attempt) == (a, 1, 1)
     beat = jobs.heartbeat("w", a, job.token, progress=50, stage="half", meta={"k": 1}, log="hm", payload=[1])
     assert beat.deadline > 0 and beat.cancel is False
@@ -304,10 +304,10 @@ def test_queues_workers_and_kinds_are_read_to_the_end(jobs, server) -> None:
     names = [f"{number:0>200}" for number in range(40)]
     for name in names:
         jobs.post(1, id=name, queue=name)
-        [job] = jobs.claim(name, queues=[name])
+        [job] = jobs.claim(name, queues=[name], lease="1h")
         jobs.fail(name, job.id, name, noretry=True)
         jobs.post(1, queue=name)
-        jobs.claim(name, queues=[name])
+        jobs.claim(name, queues=[name], lease="1h")
     with server.configured(jobboard__max_reply=4096):
         assert [row["queue"] for row in jobs.queues()] == names
         assert [row["worker"] for row in jobs.workers()] == names

@@ -253,7 +253,7 @@ def test_waiting_for_what_was_posted(cli, jobs, work) -> None:
     assert status == 1 and "has not ended in time" in errors
     jobs.handlers.handler()(lambda context, payload: payload * payload)
     work(jobs)
-    assert cli("post", "board", "7", "--name", "square", "--wait", "5s")[:2] == (0, "49\n")
+    assert cli("post", "board", "7", "--name", "square", "--wait", "60s")[:2] == (0, "49\n")
 
 
 def test_top(cli, jobs) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 from harness import KINDS, Server, wait_until
+from harness.server import free_port
 from jobboard import After, Board, Exists, ShardedBoard, Worker
 from jobboard.cli import main
 from jobboard.copying import boards
@@ -320,13 +320,11 @@ def postgres() -> Iterator[str]:
     run = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
     if run:
         os.chown(folder, 65534, 65534)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     data, quiet = folder / "data", {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run(
         [*run, bin / "initdb", "-D", data, "-U", "me", "-A", "trust", "-E", "UTF8"], check=True, **quiet
     )
+    port = free_port()
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
     control = [*run, bin / "pg_ctl", "-D", data, "-w"]
     subprocess.run([*control, "-o", options, "start"], check=True, **quiet)

@@ -15,7 +15,7 @@ ENDS = {
 
 @pytest.mark.parametrize("error, state, kind", ENDS.values(), ids=ENDS.keys())
 def test_a_try_ends_without_a_delay_that_the_server_refuses(jobs, error, state, kind) -> None:
-    @jobs.task("x", retries=1)
+    @jobs.task("x", retries=1, backoff="1h")
     def task(context) -> None:
         if context.attempt == 1:
             raise error

@@ -27,6 +27,7 @@ def test_a_process_that_dies_is_seen_while_one_that_it_has_forked_lives(jobs, pr
     worker = process(*MODES["processes"])
     until(lambda: jobs.state("a") == "failed", what="its death is seen")
     jobs.client.rpush("go", "on")
+    until(lambda: not jobs.client.llen("go"), what="the forked one ends")
     assert jobs.get("a").kind == "Killed"
     jobs.post(3, id="b", name="square", retain="1m")
     until(lambda: jobs.state("b") == "complete", what="another process has its place")

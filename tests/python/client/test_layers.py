@@ -130,7 +130,7 @@ def test_what_the_store_has_lost_fails_for_good_and_what_it_cannot_say_does_not(
     store = Memory()
     board = Board("board", server.client(decode_responses=False), codec=Offloaded("json", store, over=10))
 
-    @board.task(retries=5)
+    @board.task(retries=5, backoff="1h")
     def read(text: str) -> None: ...
 
     gone, away = read.post("a" * 20), read.post("b" * 20)

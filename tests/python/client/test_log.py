@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
 import time
 
 import jobboard
@@ -144,13 +145,12 @@ def test_json_is_one_line_whatever_it_holds() -> None:
 
 
 def test_the_first_and_the_last_lines(server, jobs, work, until, caplog) -> None:
-    began = []
+    began, go = [], threading.Event()
 
     @jobs.task("slow", queue="slow ones")
-    def slow(context, n: int) -> None:
+    def slow(n: int) -> None:
         began.append(n)
-        while not context.going_home:
-            time.sleep(0.01)
+        go.wait(120)
 
     jobs.handler(queue="bulk")(lambda context, payload: None)
     jobs.client.set("password", "secret")
@@ -158,7 +158,10 @@ def test_the_first_and_the_last_lines(server, jobs, work, until, caplog) -> None
     with caplog.at_level(logging.INFO, LOGGER):
         worker = work(jobs, concurrency=2, stop_within="30s")
         until(lambda: len(began) == 2)
-        worker.stop()
+        worker.worker.stop()
+        until(lambda: any("waits up to" in one for one in caplog.messages))
+        go.set()
+        worker.thread.join(120)
     told = caplog.messages
     assert told[0] == (
         f"{worker.name} starts on Board('board') at 127.0.0.1:{server.port}, db 0: queues bulk, slow ones; "

@@ -134,9 +134,10 @@ def test_a_lease_shorter_than_what_keeps_the_interpreter(jobs, caplog, work, unt
     def hold() -> None:
         ctypes.PyDLL(None).usleep(900_000)  # in C, without letting other threads run
 
-    id = hold.post()
     with caplog.at_level(logging.WARNING, LOGGER):
-        work(jobs, lease="300ms", concurrency=1)
+        worker = work(jobs, lease="300ms", concurrency=1).worker
+        until(lambda: worker._engine and all(one.beaten for one in worker._engine.each_sender()))
+        id = hold.post()
         until(lambda: jobs.get(id).state in ("complete", "ready"))
         until(lambda: "no heartbeat for" in caplog.text)
     assert "longer than the lease of 0.3 s" in caplog.text and "mode='processes'" in caplog.text
@@ -151,7 +152,7 @@ def test_a_worker_that_keeps_its_leases_says_nothing(jobs, caplog, work, until) 
     with caplog.at_level(logging.WARNING, LOGGER):
         work(jobs, lease="30s", concurrency=1)
         until(lambda: jobs.get(id).state == "complete")
-    assert not caplog.messages
+    assert not [one for one in caplog.records if one.name.startswith("jobboard")]
 
 
 def test_a_blocked_event_loop(jobs, caplog, monkeypatch, until, work) -> None:
@@ -181,15 +182,15 @@ def test_an_event_loop_that_waits_is_not_blocked(caplog) -> None:
     dog = watchdog.Watchdog(loop)
     alive = threading.Event()
     loop.call_soon_threadsafe(dog._sign, alive)
-    assert alive.wait(30)
+    assert alive.wait(120)
     with caplog.at_level(logging.WARNING, LOGGER):
         while sys._current_frames()[dog.thread].f_code.co_name != "select":
             time.sleep(0.01)
         dog._tell()
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(30)
+    thread.join(120)
     loop.close()
-    assert not caplog.messages
+    assert not [one for one in caplog.records if one.name.startswith("jobboard")]
 
 
 # Posts that nobody could do
@@ -397,7 +398,7 @@ def test_a_server_that_is_away_is_told_of_once_and_so_is_its_return(
         until(lambda: board.state(second) == "complete")
     assert len(told("the server does not answer")) == 1
     assert len(told("the server is back after")) == 1
-    assert len(caplog.messages) == 2 + len(told("the server has not answered for"))
+    assert len(told("server")) == 2 + len(told("the server has not answered for"))
 
 
 def test_options_among_the_arguments_of_a_task_are_told_where_they_stand(jobs) -> None:

@@ -57,10 +57,10 @@ def test_a_claim_that_came_back_is_written_behind_what_is_there(app, until, conc
         board.client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         until(lambda: board.count(state="complete") >= 1, what="they came back")
         board.post(["new ", "words"], id="d", name="writes", queue="mine", retain="1m")
-        until(lambda: board.count(state="complete") == 4, what="all are done", timeout=20)
+        until(lambda: board.count(state="complete") == 4, what="all are done")
     finally:
         worker.stop()
-        running.join(30)
+        running.join(120)
     assert {id: text_of(board, id) for id in [*ids, "d"]} == {
         **dict.fromkeys(ids, "old chunks new words"),
         "d": "new words",
@@ -182,7 +182,7 @@ def test_a_walk_goes_on_while_a_slot_moves(server_kind) -> None:
         assert errors == []
         cluster.end_migration(slot, other)
         Board("board", cluster.client(decode_responses=False)).consume("w", "a", token=job.token)
-        reader.join(30)
+        reader.join(120)
         assert (found, errors, reader.is_alive()) == ([], [], False)
     finally:
         cluster.close()

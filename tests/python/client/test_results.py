@@ -70,7 +70,7 @@ def test_the_command_line_tells_them_apart(jobs, server, capsys, work) -> None:
         raise jobboard.NoRetry("no")
 
     work(jobs)
-    own = ["--url", f"redis://127.0.0.1:{server.port}", "--wait", "10s"]
+    own = ["--url", f"redis://127.0.0.1:{server.port}", "--wait", "60s"]
     assert main(["post", "board", "1", "--name", "none", *own]) == 0
     assert capsys.readouterr().out == "null\n"
     assert main(["post", "board", "1", "--name", "fails", *own]) == 1

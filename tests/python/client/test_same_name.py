@@ -64,10 +64,14 @@ def two_workers_of_one_name(
         context.check()
 
     board.post(1, id="a")
-    work(board, name="w1", concurrency=2, lease="30s", block="50ms", listen=listen)
+    options = {"name": "w1", "concurrency": 2, "lease": "10m", "listen": listen}
+    work(board, block="30s" if listen else "50ms", **options)
     until(lambda: len(began) == 1, what="the first runs it")
+    if listen:  # its claim gets the job at the moment of the loss, before it can ask for it
+        until(lambda: board.client.pubsub_numsub("job.worker:board:w1")[0][1] == 1, what="it listens")
+        until(lambda: board.client.info("jobboard")["jobboard_blocked_claims"] == 1, what="it waits")
     # The second takes it over, and both go on claiming while they hold a job.
-    second = work(board, name="w1", concurrency=2, lease="30s", block="50ms", listen=listen)
+    second = work(board, block="50ms", **options)
     until(lambda: len(began) == 2, what="one of them runs it anew")
     board.post_many(range(2), ids=["b", "c"])
     until(lambda: len(began) == 4, what="each place is taken")

@@ -220,7 +220,7 @@ def test_workers_of_a_cluster_find_all_work(cluster, work, until) -> None:
     board.post("more", id="m")
     until(lambda: runs["posted within"] == 1, what="posted within")
     assert len(list(board.worker_list())) == 2 * 6
-    id = board.post("stop", delay="100ms")
+    id = board.post("stop", delay="1h")
     assert board.cancel(id) == ["cancelled"]
     assert all(one.stop() is True for one in workers)
 

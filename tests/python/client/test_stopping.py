@@ -14,11 +14,13 @@ MODES = {"threads": ["--threads", "1"], "processes": ["--processes", "1"], "asyn
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_runs_finishes_and_the_rest_is_given_back(jobs, process, told, until, mode) -> None:
-    name = "wait-async" if mode == "asyncio" else "wait"
-    jobs.post_many([3000] * 3, ids=["a", "b", "c"], name=name)
-    worker = process(*MODES[mode], "--prefetch", "2")
+    name = "held-up-async" if mode == "asyncio" else "held-up"
+    jobs.post_many([None] * 3, ids=["a", "b", "c"], name=name)
+    worker = process(*MODES[mode], "--prefetch", "2", "--stop-within", "2m")
     until(lambda: told() == ["a began"] and jobs.count(state="claimed") == 3, what="one runs, two wait")
     worker.signal(signal.SIGTERM)
+    until(lambda: jobs.count(state="ready") == 2, what="the rest is given back while it runs")
+    jobs.client.rpush("go", "on")
     assert worker.wait() == 0
     assert told() == ["a began", "a done"]
     assert {job.id: (job.state, job.left) for job in jobs.list()} == {

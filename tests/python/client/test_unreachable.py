@@ -69,8 +69,10 @@ def test_tls_to_a_port_without(errors) -> None:  # noqa: F811
 def test_a_primary_that_is_dead_behind_its_sentinels(errors, fresh_server, kind) -> None:  # noqa: F811
     """Nothing is started by hand there: the Sentinels promote a replica."""
     server = fresh_server()
-    sentinel = Sentinel(kind, server.port)
+    # It would say for less than a second that a dead one is there.
+    sentinel = Sentinel(kind, server.port, [f"sentinel down-after-milliseconds {NAME} 600000"])
     try:
+        wait_until(lambda: sentinel.primary() == server.port, what="it knows the primary")
         url = f"sentinel://127.0.0.1:{sentinel.port}/{NAME}"
         assert errors("list", "board", "--url", url, status=0) is not None
         server.kill()

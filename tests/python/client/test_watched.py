@@ -27,18 +27,19 @@ def test_a_killed_workers_job_goes_to_the_next_at_once(server):
     board = server.board("watched")
     first = worker(server)
     try:
-        post = jobboard(server, "post", "watched", "2", "--name", "walk", "--wait", "60s")
-        wait_until(lambda: board.count(state="claimed") == 1, 20, what="the worker has the job")
+        post = jobboard(server, "post", "watched", "60", "--name", "walk", "--wait", "120s")
+        wait_until(lambda: board.count(state="claimed") == 1, what="the worker has the job")
         id = board.list_all()[0]["id"]
-        wait_until(lambda: float(board.get(id).get("progress", 0)) > 0, 20, what="it tells how far it is")
+        wait_until(lambda: float(board.get(id).get("progress", 0)) > 0, what="it tells how far it is")
         first.kill()
         first.wait()
         wait_until(lambda: board.state(id) == "ready", what="the server has taken it back")
+        board.update(id, payload="2")
     finally:
         first.kill()
     second = worker(server)
     try:
-        assert json.loads(post.communicate(timeout=60)[0].splitlines()[-1]) == "walked for 2 s"
+        assert json.loads(post.communicate(timeout=120)[0].splitlines()[-1]) == "walked for 2 s"
         assert board.get(id)["attempt"] > 1
     finally:
         second.kill()

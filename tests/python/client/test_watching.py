@@ -24,11 +24,11 @@ def test_a_job_is_watched_to_its_end(jobs, work) -> None:
     @jobs.task()
     def walk(context, steps: int) -> str:
         for step in range(steps):
-            going.wait(30)
+            going.wait(120)
             going.clear()
             context.progress(100 * step / steps, f"step {step}")
-            context.flush("30s")
-        going.wait(30)
+            context.flush("2m")
+        going.wait(120)
         return "there"
 
     id = walk.using(delay="1h").post(2)
@@ -76,16 +76,17 @@ def test_watching_ends_as_it_should(jobs) -> None:
 def test_a_heartbeat_alone_is_no_change(jobs) -> None:
     jobs.post(1, id="a")
     token = jobs.claim_id("w", "a").token
-    watches = [iter(jobs.watch("a", timeout="10s")), iter(jobs.watch("a", fields=["progress"]))]
+    watches = [iter(jobs.watch("a", timeout="60s")), iter(jobs.watch("a", fields=["progress"]))]
     assert [next(watched).state for watched in watches] == ["claimed"] * 2
+    later = threading.Timer(0.3, lambda: jobs.heartbeat("w", "a", token=token, progress=50))
     for watched in watches:
-        ended = threading.Timer(0.3, lambda: jobs.heartbeat("w", "a", token=token, progress=50))
         if watched is watches[0]:
             jobs.heartbeat("w", "a", token=token)
-            ended.start()
+            later.start()
         else:
             jobs.heartbeat("w", "a", token=token)
         assert next(watched).progress == 50
+    later.join()
     jobs.consume("w", "a", token=token)
 
 
@@ -141,7 +142,7 @@ def test_events_end_when_another_thread_closes_them(jobs, until) -> None:
     time.sleep(0.1)  # it waits for an event
     events.close()
     events.close()
-    walking.join(30)
+    walking.join(120)
     assert heard == ["end"]
 
 
@@ -208,7 +209,12 @@ def test_a_lost_connection_is_told_of(server, until) -> None:
 def test_a_silent_connection_is_given_up(server, until, monkeypatch, how) -> None:
     """As of a machine that is gone, or a primary that stands still and has a successor."""
     monkeypatch.setattr(events, "PING_EVERY", 0.2)
-    monkeypatch.setattr(events, "SILENCE", 2.0)
+    monkeypatch.setattr(events, "SILENCE", 60.0)
+    pulses, ending = [], threading.Event()
+    take = events.Pulse.take
+    monkeypatch.setattr(
+        events.Pulse, "take", lambda pulse, message: (pulses.append(pulse), take(pulse, message))
+    )
     server.client().execute_command("ACL", "SETUSER", "dumb", "on", ">p", "~*", "&*", "+@all", "-ping")
     proxy = Proxy(server.port)
     user = {"username": "dumb", "password": "p"} if how == "blocking" else {}
@@ -220,25 +226,38 @@ def test_a_silent_connection_is_given_up(server, until, monkeypatch, how) -> Non
         async with AsyncBoard("board", redis.asyncio.Redis(port=proxy.port)).events() as found:
             async for event in found:
                 heard.append(event.event)
+                if ending.is_set():
+                    return
 
     def listen() -> None:
         if how == "asyncio":
             asyncio.run(hear())
-        else:
-            for event in board.events():
+            return
+        with board.events() as found:
+            for event in found:
                 heard.append(event.event)
+                if ending.is_set():
+                    return
 
-    threading.Thread(target=listen, daemon=True).start()
-    until(lambda: board.post(1) and heard, what="it listens")
-    time.sleep(3)
-    assert set(heard) == {"posted"}  # nothing happens, and nothing is missed
-    proxy.silence()
-    until(lambda: "missed" in heard, 30, what="another connection")
-    before = len(heard)
-    Board("board", server.client(decode_responses=False)).post(2)
-    until(lambda: len(heard) > before)
-    assert heard[-1] == "posted"
-    proxy.close()
+    walk = threading.Thread(target=listen, daemon=True)
+    walk.start()
+    direct = Board("board", server.client(decode_responses=False))
+    try:
+        until(lambda: board.post(1) and heard, what="it listens")
+        pulse = until(lambda: pulses)[-1]
+        since = pulse.heard
+        until(lambda: pulse.heard > since + 3, what="pongs alone")
+        assert set(heard) == {"posted"}  # nothing happens, and nothing is missed
+        proxy.silence()
+        monkeypatch.setattr(events, "SILENCE", 2.0)
+        until(lambda: "missed" in heard, what="another connection")
+        before = len(heard)
+        until(lambda: direct.post(2) and "posted" in heard[before:], what="it hears again")
+        ending.set()
+        until(lambda: direct.post(3) and not walk.is_alive(), what="the walk has ended")
+    finally:
+        proxy.close()
+        server.client().execute_command("ACL", "DELUSER", "dumb")
 
 
 def test_asyncio(server, jobs, work) -> None:
@@ -272,11 +291,9 @@ def test_asyncio(server, jobs, work) -> None:
 
 def test_a_walk_of_asyncio_bears_cancels_and_ends_while_it_begins(server, jobs) -> None:
     jobs.settings_set({"events": "posted"})
-    client = jobs.client
-    before = len(client.client_list(_type="pubsub"))
 
     async def main() -> None:
-        board = AsyncBoard("board", redis.asyncio.Redis(port=server.port))
+        board = AsyncBoard("board", redis.asyncio.Redis(port=server.port, client_name="walk"))
         made, begun, may = board.client.pubsub, asyncio.Event(), asyncio.Event()
 
         def slow():
@@ -316,7 +333,7 @@ def test_a_walk_of_asyncio_bears_cancels_and_ends_while_it_begins(server, jobs) 
         await board.client.aclose()
 
     asyncio.run(main())
-    wait_until(lambda: len(client.client_list(_type="pubsub")) == before)
+    wait_until(lambda: all(one["name"] != "walk" for one in jobs.client.client_list(_type="pubsub")))
 
 
 def test_completed_jobs_are_kept_for_an_hour(jobs) -> None:
@@ -385,3 +402,23 @@ def test_a_worker_that_may_not_set_works_all_the_same(server, jobs) -> None:
         assert worker.run(burst=True) and worker.done == 1
     finally:
         server.client().execute_command("ACL", "DELUSER", "w")
+
+
+def test_a_subscription_that_is_not_answered_is_given_up(jobs, monkeypatch) -> None:
+    class Silent:
+        closed = False
+
+        def subscribe(self, *channels: bytes) -> None: ...
+
+        def get_message(self, timeout: float) -> None: ...
+
+        def close(self) -> None:
+            self.closed = True
+
+    silent = Silent()
+    jobs.settings_set({"events": "posted"})
+    monkeypatch.setattr(events, "SILENCE", 0.0)
+    monkeypatch.setattr(jobs.client, "pubsub", lambda: silent)
+    with pytest.raises(redis.ConnectionError, match="SUBSCRIBE was not answered"):
+        jobs.events()
+    assert silent.closed

@@ -20,6 +20,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness import Board, Server
@@ -27,7 +28,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from .process import Console
 
-expect.set_options(timeout=90_000)
+expect.set_options(timeout=150_000)
 NUMBERS = itertools.count()
 REQUEST = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 
@@ -114,6 +115,14 @@ def browser() -> Iterator[Browser]:
         sandbox = [] if os.getuid() else ["--no-sandbox"]
         options = [*sandbox, "--in-process-gpu"]  # a process less, which takes a tenth of the time
         browser = playwright.chromium.launch(executable_path=chromium(), args=options)
+        new_context = browser.new_context
+
+        def patient(**arguments: Any) -> BrowserContext:
+            context = new_context(**arguments)
+            context.set_default_timeout(120_000)
+            return context
+
+        browser.new_context = patient
         yield browser
         browser.close()
 
@@ -140,9 +149,16 @@ def page(context: BrowserContext) -> Iterator[Page]:
     assert faults == []
 
 
+class Held(Board):
+    """A board whose claims last longer than any test, unless told otherwise."""
+
+    def claim(self, worker: Any = "w1", **keywords: Any) -> list:
+        return super().claim(worker, **{"lease": 3_600_000, **keywords})
+
+
 @pytest.fixture
 def board(store: Server) -> Iterator[Board]:
-    board = store.board(f"board-{next(NUMBERS)}")
+    board = Held(store.client(), f"board-{next(NUMBERS)}")
     yield board
     board.client.delete(board.key)
     store.close_clients()

@@ -55,7 +55,7 @@ def end(board: Board, worker: str, job: dict, luck: float) -> None:
     elif luck < 0.75:
         board.fail(worker, job["id"], "SMTPError", "451 try again later", token=job["token"], noretry=True)
     elif luck < 0.82:
-        board.fail(worker, job["id"], "Timeout", "no answer in 30 s", token=job["token"])
+        board.fail(worker, job["id"], "Timeout", "no answer in 30 s", token=job["token"], retry=HOUR)
     else:
         board.heartbeat(worker, job["id"], token=job["token"], progress=chance_of(luck), stage="rendering")
 

@@ -77,6 +77,7 @@ def test_what_is_the_same_stands_together(page: Page, reading: Console, failures
     expect(groups.first).to_contain_text("ConnectionError: mail server 2 said no")
     groups.first.get_by_role("link").click()
     expect(page.get_by_role("heading", level=2)).to_have_text("3 jobs with this failure")
+    page.wait_for_load_state()
     assert page.locator("#jobs .id").all_inner_texts() == ["same-2", "same-1", "same-0"]
     page.get_by_role("link", name="any message").click()
     expect(page.locator("#jobs > li")).to_have_count(4)
@@ -122,8 +123,10 @@ def test_from_one_failure_to_the_next(page: Page, consoles, fresh_server):
         expect(heading).to_have_text(f"Job {id}")
     expect(page.get_by_role("link", name="Older failure")).to_have_count(0)
     for id in "bcd":
+        page.wait_for_load_state()  # the heading is there before the script that hears the keys
         page.keyboard.press("[")
         expect(heading).to_have_text(f"Job {id}")
+    page.wait_for_load_state()
     page.keyboard.press("]")
     expect(heading).to_have_text("Job c")
     page.goto(console.at("/job", b="jobs", id="ready"))
@@ -306,6 +309,7 @@ def test_an_impatient_click_posts_one_job(page: Page, writing: Console, store, b
     page.get_by_role("button", name="Preview").click()
     button = page.get_by_role("button", name="Post", exact=True)
     expect(button).to_be_visible()
+    page.wait_for_load_state()  # the button is there before the script that hears the clicks
     box = button.bounding_box()
     assert box
     store.process.send_signal(signal.SIGSTOP)

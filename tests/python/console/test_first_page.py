@@ -8,7 +8,7 @@ import time
 import pytest
 import redis
 from aof import commands, log_of
-from harness import Board, Server
+from harness import Board, Server, wait_until
 from playwright.sync_api import Locator, Page, expect
 
 from .process import Console
@@ -57,9 +57,10 @@ def test_a_list_of_some_boards_draws_these_alone(reading: Console, store: Server
             board.consume("w1", job["id"], token=job["token"])
         assert reading.ask(f"/?q={board.key}", headers=headers).status == 200
         time.sleep(4.1)  # no two samples are nearer
-    answer = reading.ask(f"/?q={idle.key}", headers=headers)
+    address = f"/?q={idle.key}"
+    drawn = lambda: re.findall(r'data-values="([^"]*)"', reading.ask(address, headers=headers).body)  # noqa: E731
+    done = wait_until(drawn, what="two samples of the idle board")[0]
     idle.client.delete(idle.key)
-    done = re.findall(r'data-values="([^"]*)"', answer.body)[0]
     assert set(done.split(",")) <= {"", "0"}, done
 
 

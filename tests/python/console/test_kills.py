@@ -47,7 +47,7 @@ def letter(context: Context, order: dict) -> str | None:
 if sys.argv[3:] == ["post"]:
     print(letter.post({"n": 1}))
 else:
-    Worker(board, lease="1s", stop_within="1s").run()
+    Worker(board, lease="6s", stop_within="1s").run()
 '''
 
 

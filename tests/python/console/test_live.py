@@ -91,6 +91,7 @@ def test_the_values_of_a_plot_are_read(page: Page, consoles, store: Server, boar
     live(page)
     plot = page.locator("#day svg").first
     done = page.locator("#day .legend").first.locator(".key b").first
+    expect(plot).to_have_attribute("data-times", re.compile(r"^\d+( \d+){4}$"))
     last = done.inner_text()
     clock = page.evaluate("at => new Date(at).toTimeString().slice(0, 8)", times[2])
     all = [int(step) for step in plot.get_attribute("data-times").split()]

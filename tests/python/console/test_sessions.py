@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness import Board, Server, wait_until
+from harness.server import free_port
 from playwright.sync_api import Page, expect
 
 from .process import Answer, Console
@@ -97,12 +98,13 @@ def test_those_without_a_password_are_out_when_one_is_asked_for(consoles):
 def test_a_page_outlives_a_restart_of_the_console(page: Page, consoles, store: Server, board: Board):
     """Where nobody needs a password it goes on; who has signed in is told to do so again."""
     board.post()
-    console = consoles(store)
+    port = ["--port", str(free_port())]
+    console = consoles(store, *port)
     page.goto(console.at("/board", b=board.key))
     expect(page.locator("#pulse")).to_have_text("live")
     console.close()
     expect(page.locator("#pulse")).to_have_text("not connected")
-    console = consoles(store, "--port", str(console.port))
+    console = consoles(store, *port)
     expect(page.locator("#pulse")).to_have_text("live")
     with user(store, "ann", *RULES):
         page.goto(console.at("/sign-in", to=f"/board?b={board.key}"))
@@ -114,7 +116,7 @@ def test_a_page_outlives_a_restart_of_the_console(page: Page, consoles, store: S
             client.execute_command("ACL", "SETUSER", "default", "resetpass", ">hidden")
             try:
                 console.close()
-                consoles(store, "--port", str(console.port))
+                consoles(store, *port)
                 expect(page.locator("#pulse")).to_have_text("ended")
                 expect(page.locator("#told")).to_have_text("You are signed out.")
             finally:

@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from harness import Board, Server
+from harness import Board, Server, wait_until
 from playwright.sync_api import Browser, Page, expect
 
 from .process import Console
@@ -34,8 +34,10 @@ def test_times_are_those_of_the_reader(browser: Browser, reading: Console, board
         )
         page.goto(reading.at("/board", b=board.key))
         tick = page.locator("#pace [data-at]").last
-        at = datetime.datetime.fromtimestamp(int(tick.get_attribute("data-at")) / 1000, datetime.timezone.utc)
-        expect(tick).to_have_text((at + datetime.timedelta(hours=9)).strftime("%H:%M:%S"))
+        # At once: the page may draw it anew meanwhile.
+        at, told = tick.evaluate("one => [Number(one.dataset.at), one.textContent]")
+        at = datetime.datetime.fromtimestamp(at / 1000, datetime.timezone.utc)
+        assert told == (at + datetime.timedelta(hours=9)).strftime("%H:%M:%S")
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(reading.at("/job", b=board.key, id="j"))
@@ -68,10 +70,11 @@ def test_a_day_of_samples_outlives_the_console(page: Page, consoles, store: Serv
     expect(path).to_have_attribute("d", re.compile("^M[^M]+M[^M]+"))
     expect(chart).to_have_attribute("aria-label", re.compile("done: .* at most"))
     file = tmp_path / f"jobboard-{today.strftime('%Y-%m-%d')}.jsonl"
-    page.wait_for_timeout(2500)
+    written = lambda: file.exists() and file.read_text().endswith("}\n")  # noqa: E731
+    wait_until(written, what="a sample is written")
     last = json.loads(file.read_text().splitlines()[-1])
     assert bytes.fromhex(last["board"]) == board.key.encode() and last["ready"] == 1
-    assert not old.exists()
+    wait_until(lambda: not old.exists(), what="the old file is deleted")
 
 
 def test_a_folder_that_cannot_be_written_is_said(store: Server, tmp_path):

@@ -13,12 +13,12 @@ from redis.exceptions import RedisClusterException
 
 from .board import Board
 from .server import Server
-from .waiting import wait_until
+from .waiting import PATIENCE, wait_until
 
 SLOTS = 16384
 CONFIG = (
     "cluster-enabled yes",
-    "cluster-node-timeout 2000",
+    "cluster-node-timeout 5000",  # on a busy machine a node may stand still for some seconds
     "cluster-require-full-coverage no",
     "cluster-migration-barrier 99",
 )
@@ -48,18 +48,14 @@ class Cluster:
         for server in self.servers[1:]:
             self.ask(server, "CLUSTER", "MEET", "127.0.0.1", first.port)
         for server in self.servers:
-            wait_until(lambda s=server: self.known(s) == count, 60, what="all nodes know each other")
+            wait_until(lambda s=server: self.known(s) == count, what="all nodes know each other")
         for number, server in enumerate(self.servers[primaries:]):
             self.ask(server, "CLUSTER", "REPLICATE", self.id(self.primaries[number % primaries]))
         for server in self.servers:
-            wait_until(lambda s=server: self.state(s)["cluster_state"] == "ok", 60, what="cluster ok")
-            wait_until(
-                lambda s=server: self.replicas_known(s) == count - primaries, 60, what="replicas known"
-            )
+            wait_until(lambda s=server: self.is_whole(s), what="all slots are known")
+            wait_until(lambda s=server: self.replicas_known(s) == count - primaries, what="replicas known")
         for server in self.servers[primaries:]:
-            wait_until(
-                lambda s=server: s.info("replication").get("master_link_status") == "up", 60, what="link"
-            )
+            wait_until(lambda s=server: s.info("replication").get("master_link_status") == "up", what="link")
 
     def ask(self, server: Server, *words: Any) -> Any:
         """One command, to exactly this node."""
@@ -74,6 +70,11 @@ class Cluster:
         if isinstance(state, dict):
             return state
         return dict(line.split(":", 1) for line in state.split("\r\n") if ":" in line)
+
+    def is_whole(self, server: Server) -> bool:
+        """Whether this node knows who has each slot."""
+        state = self.state(server)
+        return state["cluster_state"] == "ok" and int(state["cluster_slots_assigned"]) == SLOTS
 
     def known(self, server: Server) -> int:
         return int(self.state(server)["cluster_known_nodes"])
@@ -97,7 +98,11 @@ class Cluster:
 
     def client(self, **arguments: Any) -> RedisCluster:
         """A cluster client with text replies."""
-        defaults = {"decode_responses": True, "protocol": 3}
+        defaults = {
+            **{"decode_responses": True, "protocol": 3},
+            # Or redis-py resends after five seconds what a busy server may have done.
+            **{"socket_timeout": 40 * PATIENCE, "socket_connect_timeout": 30 * PATIENCE},
+        }
 
         def connected() -> RedisCluster | None:
             # On a busy machine a node may lose sight of another for a moment.
@@ -105,7 +110,7 @@ class Cluster:
                 return RedisCluster("127.0.0.1", self.primaries[0].port, **{**defaults, **arguments})
             return None
 
-        client = wait_until(connected, 60, what="a client of the cluster")
+        client = wait_until(connected, what="a client of the cluster")
         self._clients.append(client)
         return client
 
@@ -136,7 +141,7 @@ class Cluster:
 
     def move(self, key: str, source: Server, target: Server) -> None:
         """Moves one key by MIGRATE."""
-        self.ask(source, "MIGRATE", "127.0.0.1", target.port, key, 0, 5000)
+        self.ask(source, "MIGRATE", "127.0.0.1", target.port, key, 0, 60_000)
 
     def end_migration(self, slot: int, target: Server) -> None:
         for server in [target, *(s for s in self.primaries if s is not target)]:

@@ -359,8 +359,8 @@ class Server:
         with self.connect() as own, primary.connect() as source:
 
             def caught_up() -> bool:
-                mine = own.info("replication")
                 target = source.info("replication")["master_repl_offset"]
+                mine = own.info("replication")
                 return mine.get("master_link_status") == "up" and mine["slave_repl_offset"] >= target
 
             wait_until(caught_up, timeout, what=f"replica {self.port} in step with {primary.port}")

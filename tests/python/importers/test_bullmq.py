@@ -36,7 +36,7 @@ def make(server: Server, *words: str) -> None:
         [NODE, str(Path(__file__).with_suffix(".js").parent / "bullmq.js"), str(server.port), *words],
         env={**os.environ, "PEERS": str(PEERS)},
         check=True,
-        timeout=60,
+        timeout=240,
     )
 
 

@@ -91,7 +91,7 @@ def run(server: Server, block: Block) -> str:
             words.insert(1, "--input-type=module")
             environment["NODE_OPTIONS"] = "--conditions=jobboard-tests"
         done = subprocess.run(
-            words, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=True
+            words, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=True
         )
         assert done.stderr == ""
         return done.stdout

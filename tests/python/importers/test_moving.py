@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import redis
-from harness import Server, wait_until
+from harness import Server
 from jobboard.importers import moving
 from jobboard.importers.moving import Board, Busy, Item, Mover, Section
 from jobboard.importers.postings import Posting
@@ -21,6 +21,7 @@ from jobboard.importers.work_queue import WorkQueue
 from redis_work_queue import Item as Work
 from redis_work_queue import KeyPrefix
 from redis_work_queue import WorkQueue as Theirs
+from waiters import Waiter
 
 
 @pytest.fixture
@@ -271,14 +272,10 @@ def test_what_is_no_text_holds_up_no_other_job(server: Server, source: redis.Red
 
 def test_a_failed_job_is_handed_to_nobody(server: Server, source: redis.Redis):
     """Also not to a worker that waits."""
-    found = []
-    thread = threading.Thread(target=lambda: found.extend(server.board().claim("w1", block=500)))
-    thread.start()
-    wait_until(lambda: server.info("clients")["blocked_clients"] == 1)
+    waiter = Waiter(server)
     posting = Posting("j", "x", failure=("ValueError", "é" * 5000))
     Board(source, "board", "test").post(Section("failed", "q"), [Item(b"j", posting)])
-    thread.join()
-    assert found == []
+    assert waiter.still_waits()
     job = server.board().get("j")
     assert (job["state"], job["kind"]) == ("failed", "ValueError")
     assert job["message"].startswith("... éé"), "the end of what is too long"

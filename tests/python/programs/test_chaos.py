@@ -26,7 +26,7 @@ WORK = [
 
 @pytest.mark.long
 @pytest.mark.parametrize("site", [*DAILY, *left_to_ci(site for site in SITES if site not in DAILY)])
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_nothing_is_lost_in_a_short_run(server_kind, site):
     run = Run(server_kind, 12 if site == "replicated" else 6, seed=7, **SITES[site][1])
     try:

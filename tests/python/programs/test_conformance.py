@@ -159,7 +159,7 @@ class Pipe:
 
     def write(self, data: bytes) -> None:
         while data:
-            select.select([], [self.descriptor], [], 5)
+            wait_until(lambda: select.select([], [self.descriptor], [], 1)[1], what="room in the pipe")
             taken = os.write(self.descriptor, data)
             self.written.update(data[:taken])
             data = data[taken:]
@@ -279,7 +279,7 @@ class Scenario:
     # Workers
 
     def start(
-        self, name: str, lease: int = SOON, also: str | None = None, process: str | None = None
+        self, name: str, lease: int = 3 * SOON, also: str | None = None, process: str | None = None
     ) -> None:
         """`process`: what later steps call it, when another one has its name."""
         words = ["--port", self.proxy.port, "--board", "board", "--name", name, "--lease", lease]
@@ -296,6 +296,12 @@ class Scenario:
     def kill(self, name: str) -> None:
         self.workers[name].kill()
         self.workers[name].wait()
+        if all(worker.poll() is not None for worker in self.workers.values()):
+            # No claim of it comes late to the server, or waits there, and is answered with a job.
+            with redis.Redis(port=self.proxy.port) as last:
+                last.ping()
+            self.proxy.cut()
+            self.waiting(0)
 
     def terminate(self, name: str, exits: int | None = None) -> None:
         self.workers[name].terminate()

@@ -202,12 +202,12 @@ def test_a_snapshot_of_another_server_is_not_hidden(start: Start, volume: Path) 
 def test_a_snapshot_is_not_hidden_by_a_switch_that_was_cut_off(pods: tuple[Pod, Pod]) -> None:
     """It ends while CONFIG SET appendonly yes writes the file: the folder is there, and no manifest."""
     first, _ = pods
-    first.start("--appendonly", "no", "--rdb-key-save-delay", "10000000")
+    first.start("--appendonly", "no", "--rdb-key-save-delay", "60000000")
     client = first.ready()
     client.execute_command("JOB.POST", "mails", "ann", "ID", "a")
     client.config_set("rdb-key-save-delay", 0)
     client.save()
-    client.config_set("rdb-key-save-delay", 10_000_000)
+    client.config_set("rdb-key-save-delay", 60_000_000)
     client.config_set("appendonly", "yes")
     wait_until(lambda: client.info("persistence")["aof_rewrite_in_progress"] == 1, what="the rewrite")
     assert first.process
@@ -355,6 +355,7 @@ def test_the_lines_of_the_page_hand_over_and_back(pods: tuple[Pod, Pod], tmp_pat
     told = started(first, second)
     assert run("server jobs-jobboard-0 FAILOVER") == "OK\n"
     wait_until(lambda: run("server jobs-jobboard-0 ROLE").startswith("slave"), what="it follows")
+    copied(first)
     assert run("server jobs-jobboard-0 CLIENT KILL TYPE normal")
     assert "keys=1" in run("server jobs-jobboard-1 INFO keyspace")
     # FAILOVER tells the address, which another pod of that name has not; the page's next line tells the name.
@@ -495,12 +496,14 @@ def test_a_console_that_ended_is_seen(pods: tuple[Pod, Pod]) -> None:
     first, _ = pods
     first.start()
     first.ready()
-    with socket.create_server(("127.0.0.1", 0)) as console:
+    with socket.socket() as console:
+        console.bind(("127.0.0.1", 0))  # nobody else gets the port
         places = {"JOBBOARD_CONSOLE": "yes", "JOBBOARD_CONSOLE_PORT": str(console.getsockname()[1])}
+        sick = first.healthy(**places)
+        assert sick.returncode == 1 and "the console does not run" in sick.stderr
+        assert first.healthy("alive", **places).returncode == 0
+        console.listen()
         assert first.healthy(**places).returncode == 0
-    sick = first.healthy(**places)
-    assert sick.returncode == 1 and "the console does not run" in sick.stderr
-    assert first.healthy("alive", **places).returncode == 0
 
 
 def test_the_server_speaks_tls_alone(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from documents import REDIS_CONF, ROOT, blocks, run_typescript, table
 from harness import MODULE, Board, Server, wait_until
 from harness.kinds import executable
 from harness.server import free_port
+from lives import LONG
 from prometheus import GROUPS
 from sentinels import Watched
 from servers import NAME
@@ -63,7 +64,7 @@ def test_the_drill_of_backup_and_restore(fresh_server, kind: str, short_folder: 
     server: Server = fresh_server(appendonly=True)
     board = server.board("mails")
     board.mpost([f"payload {n}" for n in range(500)])
-    board.claim("w1", count=100)
+    board.claim("w1", count=100, lease=LONG)
     board.call("SCHEDULE SET", "nightly", "x", "CRON", "0 3 * * *")
     digest = board.digest()
     server.client().config_set("requirepass", "a-password")
@@ -107,7 +108,7 @@ def test_the_drill_waits_for_what_is_written_meanwhile(fresh_server, tmp_path: P
     client = server.client()
     server.board("mails").post("x")
     client.save()
-    client.config_set("rdb-key-save-delay", 2_000_000)  # two seconds
+    client.config_set("rdb-key-save-delay", 15_000_000)  # 15 seconds
     client.bgrewriteaof() if what == "rewrite" else client.bgsave()
     server.board("mails").post("y")
     client.config_set("rdb-key-save-delay", 0)
@@ -159,7 +160,7 @@ def test_the_append_only_file_is_turned_on_without_a_loss(fresh_server) -> None:
     board.mpost([f"payload {n}" for n in range(500)])
     client = server.client()
     client.save()
-    client.config_set("rdb-key-save-delay", 1_000_000)  # a second
+    client.config_set("rdb-key-save-delay", 10_000_000)  # ten seconds
     client.bgsave()
     assert client.info("persistence")["rdb_bgsave_in_progress"] == 1
     client.config_set("rdb-key-save-delay", 0)
@@ -306,8 +307,9 @@ def test_programs_follow_a_failover_of_the_sentinels_of_the_page(watched: Watche
     environment = {**os.environ, "JOBBOARD_URL": watched.url}
     words = [sys.executable, "-m", "jobboard"]
     run([*words, "post", "mails", '"x"', "--id", "a"], env=environment)
+    old = sentinel.primary()
     wait_until(lambda: failed_over(sentinel.port), 30, what="the Sentinels agree to a failover")
-    new = watched.servers[1].port
+    [new] = {server.port for server in watched.servers} - {old}
     wait_until(lambda: all(one.primary() == new for one in watched.sentinels), 60, what="the failover")
     assert "ready" in run([*words, "get", "mails", "a"], env=environment)
 

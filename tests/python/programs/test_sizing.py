@@ -30,7 +30,7 @@ TOLD_NEAR = 0.05
 @pytest.fixture(scope="module")
 def redis70() -> Iterator[Server]:
     """The table is of Redis 7.0 with jemalloc."""
-    server = Server("redis70")
+    server = Server("redis70", config=["slowlog-log-slower-than -1"])
     yield server
     server.close()
 
@@ -51,20 +51,20 @@ def post_each(board: Board, **options: Callable[[int], object]) -> None:
 def claim(board: Board) -> None:
     post(board)
     for _ in range(0, JOBS, BATCH):
-        board.claim("w1", count=BATCH)
+        board.claim("w1", count=BATCH, lease=LONG)
 
 
 def fail(board: Board) -> None:
     post(board, backoff=("FIXED", LONG))
     for _ in range(0, JOBS, BATCH):
-        board.claim("w1", count=BATCH)
+        board.claim("w1", count=BATCH, lease=LONG)
         board.call("MFAIL", "w1", "KeyError", "no such key", "ALL")
 
 
 def complete(board: Board) -> None:
     post(board, retain=1 << 30)
     for _ in range(0, JOBS, BATCH):
-        board.claim("w1", count=BATCH)
+        board.claim("w1", count=BATCH, lease=LONG)
         board.call("MCONSUME", "w1", "ALL")
 
 
@@ -140,7 +140,7 @@ def first_job(board: Board) -> None:
 
 def whole_life(board: Board) -> None:
     first_job(board)
-    [job] = board.claim("w1")
+    [job] = board.claim("w1", lease=LONG)
     board.consume("w1", job["id"], token=job["token"])
 
 

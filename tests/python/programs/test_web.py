@@ -42,14 +42,26 @@ def load(server, monkeypatch, tmp_path) -> Iterator[Any]:
         thread.join(30)
 
 
-def test_fastapi_follows_a_job_by_server_sent_events(load) -> None:
+def test_fastapi_follows_a_job_by_server_sent_events(load, server) -> None:
     testing = pytest.importorskip("fastapi.testclient")
     module = load("fastapi_app")
+    admin, board = server.client(), server.board("web")
+
+    def follows() -> bool:
+        return any(one["cmd"] == "job.wait" and "b" in one["flags"] for one in admin.client_list())
+
+    def begin() -> None:
+        """The work begins once somebody follows it: the answers come here all at once."""
+        wait_until(follows, what="the first event was sent")
+        board.resume()
+
     with testing.TestClient(module.app) as client:
+        board.pause()
         posted = client.post("/exports?rows=3")
         assert posted.status_code == 202
         id = posted.json()["id"]
         heard = []
+        threading.Thread(target=begin).start()
         with client.stream("GET", f"/exports/{id}/events") as answer:
             assert answer.headers["content-type"].startswith("text/event-stream")
             heard += [json.loads(line[len("data: ") :]) for line in answer.iter_lines() if line]

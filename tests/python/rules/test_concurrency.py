@@ -152,7 +152,7 @@ def test_many_workers_never_exceed_the_limit(server):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert not over and board.count() == 0
 
 

@@ -276,7 +276,7 @@ def test_a_change_for_all_groups_reaches_every_one(server):
     board.set(**Q, group="*", concurrency=0)
     board.set(**Q, group="*", concurrency=2)
     got = []
-    wait_until(lambda: got.extend(board.claim(count=2000)) or len(got) == 600)
+    wait_until(lambda: got.extend(board.claim(count=2000, lease=LONG)) or len(got) == 600)
 
 
 def test_settings_of_groups_outlive_reload_restart_and_replication(fresh_server):

@@ -86,6 +86,7 @@ def test_users_come_back_after_a_restart(server):
     board.post(id="a", user="eve")
     before = board.digest()
     board.client.execute_command("DEBUG", "RELOAD")
+    server.spoil()
     assert board.digest() == before
     with refused("NOTOWNER eve a", board):
         board.cancel("a", by="fay")

@@ -220,7 +220,7 @@ def exporter(server):
 
 
 def scrape(address, path="/metrics"):
-    with urllib.request.urlopen(address + path, timeout=10) as reply:
+    with urllib.request.urlopen(address + path, timeout=60) as reply:
         assert reply.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
         return parse(reply.read())
 

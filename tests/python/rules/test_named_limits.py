@@ -157,7 +157,7 @@ def test_whatever_opens_a_limit_wakes_who_waits(server, change):
 
 def test_workers_of_several_queues_keep_to_the_rate_and_nobody_idles(server):
     board = server.board()
-    shared(board, jobs=50, queues=("mail", "sms", "push"), rate=150, burst=5)
+    shared(board, jobs=75, queues=("mail", "sms", "push"), rate=150, burst=5)
     begin, got = time.monotonic(), []
 
     def work(queue: str) -> None:

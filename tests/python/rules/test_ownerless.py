@@ -184,6 +184,7 @@ def test_ownerless_ends_travel_to_a_replica_and_outlive_a_restart(fresh_server):
     primary = fresh_server(appendonly=True)
     replica = fresh_server(replicaof=primary)
     board = ownerless(primary.board())
+    board.set(tombstone_ttl=LONG)
     for id, retain in [("gone", 0), ("kept", LONG)]:
         lives.claimed(board, id)
         board.consume("*", id, retain=retain)

@@ -329,6 +329,7 @@ def test_settings_sent_again_are_the_same(clocked_board, words):
 
 def test_a_resent_consume_is_answered_after_a_restart(fresh_server):
     server = fresh_server(appendonly=True)
+    server.board().set(tombstone_ttl=LONG)
     token = lives.gone(server.board())
     server.restart()
     assert server.board().consume("w1", "j", token=token) == "complete"
@@ -338,6 +339,7 @@ def test_resent_commands_are_answered_after_a_promotion(fresh_server):
     primary = fresh_server()
     replica = fresh_server(replicaof=primary)
     board = primary.board()
+    board.set(tombstone_ttl=LONG)
     gone = lives.gone(board, "gone")
     kept = lives.complete(board, "kept")
     failing = lives.claimed(board, "failing")

@@ -8,6 +8,7 @@ import lives
 import pytest
 from expect import refused
 from harness import Board
+from lives import LONG
 
 
 def revision(board: Board) -> int:
@@ -154,6 +155,7 @@ def test_an_absent_board_has_no_changes(server):
 def test_a_copy_stays_in_step(board, count):
     chance = random.Random(count)
     copy = Copy()
+    board.set(lease=LONG)
     for _ in range(60):
         for _ in range(chance.randrange(8)):
             ids = [record["id"] for record in board.list_all(fields=["id"])] or ["none"]
@@ -165,7 +167,7 @@ def test_a_copy_stays_in_step(board, count):
             elif act == "claim":
                 board.claim("w1")
             elif act == "consume" and state == "claimed":
-                board.consume("w1", id, retain=chance.choice([0, 60_000]))
+                board.consume("w1", id, retain=chance.choice([0, LONG]))
             elif act == "cancel" and state == "ready":
                 board.cancel(id)
             elif act == "delete" and state:
@@ -194,6 +196,7 @@ def test_it_survives_a_restart_and_travels_to_replicas(fresh_server):
     primary = fresh_server(appendonly=True)
     replica = fresh_server(replicaof=primary)
     board = primary.board()
+    board.set(tombstone_ttl=LONG)
     for id in "abc":
         lives.ready(board, id)
     then = revision(board)

@@ -184,6 +184,7 @@ def test_keys_come_back_after_a_reload(server):
     board.consume("w1", "b")
     before = board.digest()
     board.client.execute_command("DEBUG", "RELOAD")
+    server.spoil()
     assert board.digest() == before
     for key, holder in [("k", "a"), ("l", "b")]:
         with refused(f"EXISTS {holder}", board):

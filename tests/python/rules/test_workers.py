@@ -5,7 +5,7 @@ from __future__ import annotations
 import lives
 import pytest
 from expect import MS, ids, refused
-from harness import SOON, wait_until
+from harness import wait_until
 from lives import LONG
 from waiters import Waiter
 
@@ -116,9 +116,9 @@ def test_bad_arguments_are_named(board):
 
 def test_a_registration_that_lapses_ends_its_workers_leases_and_wakes_who_waits(server):
     board = server.board()
-    board.worker("REGISTER", "w1", for_=SOON)
     lives.claimed(board, lease=LONG)
     waiter = Waiter(server, "w2")
+    board.worker("REGISTER", "w1", for_=50)
     assert waiter.job() == "j"
     assert board.events("j")[1:3] == ["claimed", "lapsed"]
     assert board.registered() == {}
@@ -199,14 +199,16 @@ def test_blocked_claims_of_a_quiet_worker_wait_aside_and_come_back_to_their_plac
 )
 def test_a_waiter_of_a_quiet_worker_is_not_forgotten(server, end):
     board = server.board()
-    board.worker("REGISTER", "w1", for_=SOON if end == "lapse" else LONG)
+    board.worker("REGISTER", "w1", for_=LONG)
     board.worker("QUIET", "w1")
-    waiter = Waiter(server, "w1", block=SOON if end == "timeout" else 0)
+    waiter = Waiter(server, "w1", block=500 if end == "timeout" else 0)
     board.post(id="a")
-    assert waiter.still_waits()
     if end == "timeout":
         assert waiter.reply() is None
         return
+    assert waiter.still_waits()
+    if end == "lapse":
+        board.worker("REGISTER", "w1", for_=50)
     if end == "deregister":
         board.worker("DEREGISTER", "w1")
     if end == "delete":
@@ -267,12 +269,12 @@ def test_registrations_travel_to_a_replica(fresh_server):
     primary = fresh_server()
     replica = fresh_server(replicaof=primary)
     board = primary.board()
-    board.worker("REGISTER", "w1", for_=SOON)
     board.worker("REGISTER", "w2", role="mailer")
     board.worker("QUIET", "w2")
     board.post_many(500)
     board.claim("w1", count=250, lease=LONG)
     board.claim("w3", count=250, lease=LONG)
+    board.worker("REGISTER", "w1", for_=50)
     wait_until(lambda: board.info()["claimed"] == 250)
     board.worker("REGISTER", "w3")
     board.worker("DEREGISTER", "w3")

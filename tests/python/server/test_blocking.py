@@ -9,7 +9,7 @@ import lives
 import pytest
 import redis
 from expect import drain, ids, refused_like
-from harness import SOON, Board, Clock, now, past, wait_until
+from harness import Board, Clock, now, past, wait_until
 from lives import LONG
 from waiters import Waiter, blocked_clients, error_of
 
@@ -468,21 +468,29 @@ def unpause(client: redis.Redis) -> None:
     client.execute_command("CLIENT", "UNPAUSE")
 
 
+def end_lease_in_a_pause(board: Board, ms: int, mode: str) -> None:
+    """The server pauses for so long, and the lease of j ends then. In one packet: no timer runs between."""
+    with board.client.pipeline(transaction=False) as pipe:
+        pipe.execute_command("JOB.HEARTBEAT", "board", "w1", "j", "LEASE", 100)
+        pipe.execute_command("CLIENT", "PAUSE", ms, mode)
+        pipe.execute()
+
+
 @pytest.mark.parametrize("mode", ["WRITE", "ALL"])
 def test_no_lease_ends_and_nobody_is_served_during_a_pause(server, mode):
     board = server.board()
-    lives.claimed(board, lease=SOON)
+    lives.claimed(board)
     waiter = Waiter(server, "w2")
-    end = now() + SOON + 500
-    board.client.execute_command("CLIENT", "PAUSE", SOON + 500, mode)
+    end = now() + 600
+    end_lease_in_a_pause(board, 600, mode)
     assert waiter.job() == "j"
     assert now() >= end and board.history("j")[2]["at"] >= end
 
 
 def test_reads_are_answered_during_a_pause_of_writes(server):
     board, control = server.board(), server.client()
-    lives.claimed(board, lease=SOON)
-    control.execute_command("CLIENT", "PAUSE", LONG, "WRITE")
+    lives.claimed(board)
+    end_lease_in_a_pause(board, LONG, "WRITE")
     past(board.get("j")["deadline"])
     revision = board.info()["revision"]
     assert board.state("j") == "claimed"
@@ -795,9 +803,9 @@ def connect_many(server, count: int, options: str = "") -> list:
     sockets = []
     for n in range(count):
         one = server.socket()
-        one.sendall(f"JOB.CLAIM board w{n} {options} BLOCK 0 FIELDS 1 id\r\n".encode())
+        one.sendall(f"JOB.CLAIM board w{n} {options} LEASE {LONG} BLOCK 0 FIELDS 1 id\r\n".encode())
         sockets.append(one)
-    wait_until(lambda: blocked_clients(server) == count, timeout=60)
+    wait_until(lambda: blocked_clients(server) == count)
     return sockets
 
 

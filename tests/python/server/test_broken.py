@@ -46,7 +46,7 @@ def primary():
 @pytest.fixture
 def replica(fresh_server, primary):
     server = fresh_server(config=[f"replicaof 127.0.0.1 {primary.port}"])
-    wait_until(lambda: server.info("replication")["master_link_status"] == "up", 20, what="the link is up")
+    wait_until(lambda: server.info("replication")["master_link_status"] == "up", what="the link is up")
     return server
 
 
@@ -166,7 +166,7 @@ def test_a_board_whose_deletion_was_not_told_goes_when_another_begins(replica, p
     primary.followed_by(replica)
     board = replica.board()
     old = board.info()
-    waiter = Parked(replica, ("JOB.WAIT", "board", 20_000, "JOBS", 1, "j5"))
+    waiter = Parked(replica, ("JOB.WAIT", "board", 0, "JOBS", 1, "j5"))
     primary.say(with_batch(log[0], created_later) + said(log[1:3]))
     primary.followed_by(replica)
     assert waiter.answer() == [None]
@@ -225,15 +225,14 @@ def test_a_broken_board_is_broken_after_a_restart(fresh_server, primary, log, ap
     """And the server starts, however little of the board can be read."""
     config = [f"replicaof 127.0.0.1 {primary.port}", "save 3600 1000000", "aof-use-rdb-preamble no"]
     replica = fresh_server(config=config, appendonly=appendonly)
-    wait_until(lambda: replica.info("replication")["master_link_status"] == "up", 20, what="the link is up")
+    wait_until(lambda: replica.info("replication")["master_link_status"] == "up", what="the link is up")
     primary.say(said(log[:2]) + with_batch(log[2], unknown))
     primary.followed_by(replica)
     if appendonly:
         wait_until(lambda: not replica.info("persistence")["aof_rewrite_in_progress"])
-        replica.client().bgrewriteaof()
-        wait_until(lambda: replica.info("persistence")["aof_last_bgrewrite_status"] == "ok")
-        wait_until(lambda: not replica.info("persistence")["aof_rewrite_in_progress"])
-    replica.restart(config=[line for line in config if "replicaof" not in line])
+        rewritten(replica)
+        assert replica.info("persistence")["aof_last_bgrewrite_status"] == "ok"
+    replica.restart(config=[line for line in replica.config if "replicaof" not in line])
     assert broken_boards(replica) == 1
     board = replica.board()
     assert board.info()["broken"] == 1
@@ -279,7 +278,7 @@ def test_a_gap_on_a_real_link_and_a_new_synchronisation_that_mends_it(fresh_serv
     client = replica.client()
     client.execute_command("REPLICAOF", "NO", "ONE")
     client.execute_command("REPLICAOF", "127.0.0.1", primary.port)
-    wait_until(lambda: replica.info("replication").get("master_link_status") == "up", 20, what="the link")
+    wait_until(lambda: replica.info("replication").get("master_link_status") == "up", what="the link")
     replica.wait_synced(primary)
     assert replica.board().digest() == primary.board().digest()
     await_broken_boards(replica, 0)
@@ -379,8 +378,8 @@ def test_a_log_with_a_damaged_part_is_loaded_as_a_broken_board(fresh_server, par
 
 def rewritten(server) -> None:
     server.client().bgrewriteaof()
-    for what in ("aof_rewrite_in_progress", "aof_rewrite_scheduled"):
-        wait_until(lambda what=what: not server.info("persistence")[what], 20, what="rewrite")
+    for what in ("aof_rewrite_scheduled", "aof_rewrite_in_progress"):
+        wait_until(lambda what=what: not server.info("persistence")[what], what="rewrite")
 
 
 @pytest.mark.parametrize("preamble", ["yes", "no"])
@@ -524,9 +523,7 @@ def from_primary(fresh_server, part):
     primary = Primary(dumps)
     try:
         server = fresh_server(config=[f"replicaof 127.0.0.1 {primary.port}"])
-        wait_until(
-            lambda: server.info("replication")["master_link_status"] == "up", 20, what="the link is up"
-        )
+        wait_until(lambda: server.info("replication")["master_link_status"] == "up", what="the link is up")
         server.client().execute_command("REPLICAOF", "NO", "ONE")
     finally:
         primary.close()
@@ -644,7 +641,7 @@ def test_a_board_whose_parts_still_come_counts_those_that_have_come(target, part
 
 def test_who_waits_for_a_board_waits_until_all_its_parts_are_there(target, parts):
     claim = Waiter(target, "w1")
-    wait = Parked(target, ("JOB.WAIT", "board", 20_000, "FOR", "present"))
+    wait = Parked(target, ("JOB.WAIT", "board", 0, "FOR", "present"))
     for part in parts:
         pipe(target, part.bytes)
     assert claim.job() and wait.answer() == "OK"

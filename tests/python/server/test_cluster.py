@@ -16,8 +16,8 @@ from lives import LONG
 
 pytestmark = pytest.mark.long
 
-GRACE = 5000
-"""The default of `recovery-grace`."""
+GRACE = 15_000
+"""A `recovery-grace` in which a failover is over."""
 KEYS = ["board", "b1", "b2", "b3", "jobs:{ann}", "jobs:{bob}"]
 
 
@@ -96,13 +96,14 @@ def test_a_replica_serves_reads_and_sends_writers_away(replicated):
 
 def test_claims_and_times_outlive_a_failover(replicated):
     board = replicated.board()
-    board.post("x", id="held")
-    held = board.claim_one("w1", lease=LONG)
-    board.post("x", id="lost", lapses=-1)
-    lost = board.claim_one("dead", lease=2000)
-    board.post("x", id="later", delay=300)
     primary = replicated.owner("board")
     replica = replicated.replica_of(primary)
+    replicated.ask(replica, "CONFIG", "SET", "jobboard.recovery-grace", GRACE)
+    board.post("x", id="held")
+    held = board.claim_one("w1", lease=LONG)
+    board.post("x", id="later", delay=300)
+    board.post("x", id="lost", lapses=-1)
+    lost = board.claim_one("dead", id="lost", lease=GRACE - 1000)
     replica.wait_synced(primary)
     before = now()
     replicated.failover(replica)
@@ -111,7 +112,7 @@ def test_claims_and_times_outlive_a_failover(replicated):
         assert new.consume("w1", "held", token=held["token"]) == "complete"
         found = {}
         while len(found) < 2:
-            [job] = new.claim("w2", block=30_000)
+            [job] = new.claim("w2", lease=LONG, block=30_000)
             found[job["id"]] = job["token"]
         assert found["lost"] > lost["token"] and "later" in found
         # After a promotion no lease ends for the recovery grace: live workers find their way first.
@@ -137,7 +138,7 @@ def test_a_blocked_claim_is_sent_to_the_new_primary(replicated):
     wait_until(lambda: primary.info("clients")["blocked_clients"] == 1, what="it waits")
     replica.wait_synced(primary)
     replicated.failover(replica)
-    thread.join(60)
+    thread.join(120)
     assert len(answers) == 1 and isinstance(answers[0], redis.RedisError), answers
 
 
@@ -168,14 +169,14 @@ def test_posts_that_wait_for_room_are_neither_lost_nor_doubled_by_a_failover(rep
             for job in board.claim("w1", count=2, block=100):
                 board.consume("w1", job["id"], token=job["token"], retain=LONG)
             if not moved and board.count(state="complete") > 50:
-                assert primary.info("clients")["blocked_clients"] > 0
+                wait_until(lambda: primary.info("clients")["blocked_clients"] > 0, what="posts wait")
                 replica.wait_synced(primary)
                 replicated.failover(replica)
                 moved = True
         except redis.RedisError:
             time.sleep(0.05)
     for producer in producers:
-        producer.join(60)
+        producer.join(120)
     assert moved
     posted = sorted(board.list_all(justid=True, state="complete"))
     assert posted == sorted(f"p{n}-{m}" for n in range(10) for m in range(20))
@@ -208,7 +209,7 @@ def test_work_goes_on_over_a_failover_and_nothing_is_lost(replicated):
     replicated.failover(replica)
     try:
         board = replicated.board()
-        wait_until(lambda: board.count() == 0, 60, what="all is done")
+        wait_until(lambda: board.count() == 0, what="all is done")
     finally:
         stop.set()
         [thread.join() for thread in threads]
@@ -244,13 +245,18 @@ def moved_jobs(server) -> int:
 def test_a_slot_that_is_being_imported_ends_no_lease_before_it_is_owned(cluster):
     board = cluster.board()
     board.post("x", id="j")
-    token = board.claim_one("w1", lease=SOON)["token"]
-    board.post("x", id="due", delay=SOON)
-    end = now() + SOON
+    token = board.claim_one("w1", lease=LONG)["token"]
+    board.post("x", id="due", delay=LONG)
     source = cluster.owner("board")
     target, slot = other_than(cluster, source), cluster.slot("board")
     cluster.begin_migration(slot, source, target)
-    cluster.move("board", source, target)
+    with source.connect() as client, client.pipeline(transaction=False) as pipe:
+        # In one packet: the board has gone before the source ends anything.
+        pipe.execute_command("JOB.UPDATE", "board", 1, "due", "SET", "DELAY", SOON)
+        pipe.execute_command("JOB.HEARTBEAT", "board", "w1", "j", "LEASE", SOON)
+        pipe.execute_command("MIGRATE", "127.0.0.1", target.port, "board", 0, 60_000)
+        assert pipe.execute()[-1] == "OK"
+    end = now() + SOON
     guest = Board(asking(target))
     before = guest.info()["revision"]
     past(end)
@@ -288,21 +294,21 @@ def moved_while(cluster, wait) -> list:
     source = cluster.owner("board")
     target, slot = other_than(cluster, source), cluster.slot("board")
     answers: list = []
-    thread = threading.Thread(target=lambda: answers.append(wait(cluster.board())))
+    thread = threading.Thread(target=lambda: answers.append(wait(cluster.board(socket_timeout=150))))
     thread.start()
     wait_until(lambda: source.info("clients")["blocked_clients"] == 1, what="it waits")
     cluster.begin_migration(slot, source, target)
     cluster.move("board", source, target)
     cluster.end_migration(slot, target)
-    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, 10, what="it waits at the new place")
+    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, what="it waits at the new place")
     cluster.board().post("x", id="n")
-    thread.join(60)
+    thread.join(120)
     return answers
 
 
 def test_a_blocked_claim_is_sent_after_a_slot_that_has_moved(cluster):
     cluster.board().set(lease=LONG)  # the board is there
-    assert moved_while(cluster, lambda board: ids(board.claim("w1", block=20_000))) == [["n"]]
+    assert moved_while(cluster, lambda board: ids(board.claim("w1", block=120_000))) == [["n"]]
 
 
 def test_a_post_that_waits_for_room_follows_a_slot_and_makes_no_board_where_it_was(cluster):
@@ -312,7 +318,8 @@ def test_a_post_that_waits_for_room_follows_a_slot_and_makes_no_board_where_it_w
     source = cluster.owner("board")
     target, slot = other_than(cluster, source), cluster.slot("board")
     answers: list = []
-    thread = threading.Thread(target=lambda: answers.append(cluster.board().post(id="new", block=20_000)))
+    waits = cluster.board(socket_timeout=150)
+    thread = threading.Thread(target=lambda: answers.append(waits.post(id="new", block=120_000)))
     thread.start()
     wait_until(lambda: source.info("clients")["blocked_clients"] == 1, what="it waits")
     cluster.begin_migration(slot, source, target)
@@ -321,9 +328,9 @@ def test_a_post_that_waits_for_room_follows_a_slot_and_makes_no_board_where_it_w
     past(now() + 300)
     assert source.info("jobboard")["jobboard_boards"] == 0 and not answers
     cluster.end_migration(slot, target)
-    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, 10, what="it waits at the new place")
+    wait_until(lambda: target.info("clients")["blocked_clients"] == 1, what="it waits at the new place")
     cluster.board().delete("old")
-    thread.join(60)
+    thread.join(120)
     assert answers == ["new"]
     assert cluster.board().list_all(justid=True) == ["new"]
 
@@ -331,7 +338,7 @@ def test_a_post_that_waits_for_room_follows_a_slot_and_makes_no_board_where_it_w
 def test_an_end_that_waits_for_the_next_is_repeated_where_the_slot_has_moved(cluster):
     """The client sends the whole command again there: with its token the end is answered as before."""
     token = lives.claimed(cluster.board())
-    words = ("w1", "j", "TOKEN", token, "CLAIM", "BLOCK", 20_000, "FIELDS", 1, "id")
+    words = ("w1", "j", "TOKEN", token, "CLAIM", "BLOCK", 120_000, "FIELDS", 1, "id")
     assert moved_while(cluster, lambda board: board.call("CONSUME", *words)) == [["complete", [{"id": "n"}]]]
 
 
@@ -345,12 +352,12 @@ def test_atomic_slot_migration_takes_boards_along(cluster, server_kind):
     board.post("x", id="due-soon", delay=1500, queue="soon")
     cluster.ask(source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", cluster.id(target))
     held = [job["id"] for job in board.list_all(state="claimed", worker="w3")]
-    wait_until(lambda: cluster.owner("board") is target, 20, what="the slot has moved")
+    wait_until(lambda: cluster.owner("board") is target, what="the slot has moved")
     with target.connect() as client:
         moved = Board(client)
-        check_consistent(moved)
         assert [job["id"] for job in moved.list_all(state="claimed", worker="w3")] == held
-        assert ids(moved.claim("w9", queues=["soon"], block=5000)) == ["due-soon"]
+        assert ids(moved.claim("w9", queues=["soon"], lease=LONG, block=30_000)) == ["due-soon"]
+        check_consistent(moved)  # nothing is due any more
     wait_until(lambda: cluster.ask(source, "DBSIZE") == 0, what="the source has let go")
 
 
@@ -359,8 +366,8 @@ def taken(cluster: Cluster, slot: int, source: Server, target: Server) -> None:
     for words in [("IMPORTING", cluster.id(source)), ("NODE", cluster.id(target))]:
         cluster.ask(target, "CLUSTER", "SETSLOT", slot, *words)
     cluster.ask(target, "CLUSTER", "BUMPEPOCH")
-    wait_until(lambda: cluster.ask(source, "DBSIZE") == 0, 20, what="the source has let go")
-    wait_until(lambda: cluster.owner("board") is target, 20, what="the slot is the other's")
+    wait_until(lambda: cluster.ask(source, "DBSIZE") == 0, what="the source has let go")
+    wait_until(lambda: cluster.owner("board") is target, what="the slot is the other's")
 
 
 def test_a_board_in_a_slot_that_was_taken_and_came_back_is_the_new_one_on_every_copy(server_kind):
@@ -378,7 +385,7 @@ def test_a_board_in_a_slot_that_was_taken_and_came_back_is_the_new_one_on_every_
             client.execute_command("READONLY")
             assert ids(Board(client).list_all()) == made and Board(client).digest() == board.digest()
         node.restart(kill=True)
-        wait_until(lambda: cluster.state(node)["cluster_state"] == "ok", 30, what="it is back")
+        wait_until(lambda: cluster.state(node)["cluster_state"] == "ok", what="it is back")
         assert ids(node.board().list_all()) == made
         cluster.check_health()
     finally:
@@ -413,7 +420,7 @@ def test_work_goes_on_while_a_slot_moves_to_and_fro(cluster):
             cluster.move("board", source, target)
             time.sleep(0.05)
             cluster.end_migration(slot, target)
-        wait_until(lambda: board.count() == 0, 60, what="all is done")
+        wait_until(lambda: board.count() == 0, what="all is done")
     finally:
         stop.set()
         [thread.join() for thread in threads]
@@ -453,7 +460,7 @@ def waits_at(server, words: list, readonly: bool = False) -> tuple[threading.Thr
 def sent_to(target, waiting: list[tuple[threading.Thread, list]]) -> None:
     """Each is told where the slot is."""
     for thread, answers in waiting:
-        thread.join(20)
+        thread.join(120)
         assert len(answers) == 1 and isinstance(answers[0], redis.RedisError), answers
         assert str(answers[0].args[0]).endswith(f":{target.port}"), answers
 
@@ -470,7 +477,7 @@ def move_by_keys(cluster, source, target) -> None:
 def move_at_once(cluster, source, target) -> None:
     slot = cluster.slot("board")
     cluster.ask(source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", cluster.id(target))
-    wait_until(lambda: cluster.owner("board") is target, 20, what="the slot has moved")
+    wait_until(lambda: cluster.owner("board") is target, what="the slot has moved")
 
 
 MOVES = {"by keys": move_by_keys, "at once": move_at_once}
@@ -513,7 +520,7 @@ def test_a_client_that_waits_is_told_of_a_board_that_is_deleted(replicated):
     waiting += [waits_at(replica, WAITS[0], readonly=True), waits_at(replica, WAITS[1], readonly=True)]
     replicated.ask(source, "DEL", "board")
     for thread, _ in waiting:
-        thread.join(20)
+        thread.join(120)
     assert [answers for _, answers in waiting] == [[[None]], ["OK"], [[None]], ["OK"]]
 
 
@@ -527,5 +534,5 @@ def test_a_client_that_waits_is_told_when_a_move_is_given_up_without_its_board(c
     time.sleep(0.5)
     assert answers == []
     cluster.ask(source, "CLUSTER", "SETSLOT", slot, "STABLE")
-    thread.join(20)
+    thread.join(120)
     assert answers == [[None]]

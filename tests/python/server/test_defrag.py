@@ -60,7 +60,7 @@ def test_what_deleted_jobs_leave_behind_is_given_back(defragmenting):
     wait_until(lambda: ratio(server) > 2, what="the server has seen the gaps: it looks ten times a second")
     digest = board.digest()
     board.client.config_set("activedefrag", "yes")
-    wait_until(lambda: ratio(server) < 1.6, 60, what="half of the gaps are gone")
+    wait_until(lambda: ratio(server) < 1.6, what="half of the gaps are gone")
     assert server.info("stats")["active_defrag_key_hits"] > 0
     board.client.config_set("activedefrag", "no")
     assert board.digest() == digest

@@ -23,7 +23,8 @@ from typing import Any, BinaryIO
 import pytest
 import redis
 from documents import COMMANDS, REDIS_CONF, TOUR, Block, blocks, sessions, table
-from harness import MODULE, SOON, Board, Clock, Server, wait_until
+from harness import MODULE, Board, Clock, Server, wait_until
+from lives import LONG
 
 LOAD_ONLY = {"jobboard.clock"}
 """Settings that are load arguments only and have no line in redis.conf."""
@@ -174,6 +175,9 @@ def test_the_tour(server: Server, section: list[Block]) -> None:
 
 # The worker of the tour
 
+WORKER_LEASE = 12_000
+"""Its worker heartbeats every four seconds."""
+
 
 def worker_script(server: Server, lease: int) -> str:
     """The tour's worker, on this server, with a lease that a test can wait for."""
@@ -192,7 +196,8 @@ def worker_script(server: Server, lease: int) -> str:
 def tour_worker(server: Server, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     log = tmp_path / "worker.log"
     with log.open("wb") as out:
-        worker = subprocess.Popen([sys.executable, "-c", worker_script(server, SOON)], stdout=out, stderr=out)
+        script = worker_script(server, WORKER_LEASE)
+        worker = subprocess.Popen([sys.executable, "-c", script], stdout=out, stderr=out)
         yield worker
         worker.send_signal(signal.SIGKILL)
         worker.wait()
@@ -202,8 +207,8 @@ def tour_worker(server: Server, tmp_path: Path) -> Iterator[subprocess.Popen[byt
 def test_worker_of_the_tour_keeps_its_lease_with_heartbeats(
     board: Board, tour_worker: subprocess.Popen[bytes]
 ) -> None:
-    board.post(str(1.5 * SOON / 1000), id_="slow", retain=60000)
-    wait_until(lambda: board.state("slow") == "complete", 60)
+    board.post(str(1.25 * WORKER_LEASE / 1000), id_="slow", retain=LONG)
+    wait_until(lambda: board.state("slow") == "complete")
     assert board.get("slow")["attempt"] == 1
     assert board.events("slow") == ["posted", "claimed", "complete"]
 
@@ -212,7 +217,7 @@ def test_worker_of_the_tour_reports_a_failure_and_goes_on(
     board: Board, tour_worker: subprocess.Popen[bytes]
 ) -> None:
     board.post("not a number", id_="bad", retries=0)
-    board.post("0", id_="good", retain=60000)
+    board.post("0", id_="good", retain=LONG)
     wait_until(lambda: board.state("good") == "complete")
     failed = board.get("bad")
     assert (failed["state"], failed["kind"]) == ("failed", "ValueError")
@@ -225,7 +230,7 @@ def test_worker_of_the_tour_survives_the_loss_of_its_job(
     board.post("5", id_="taken")
     wait_until(lambda: board.state("taken") == "claimed")
     board.cancel("taken", force=True)
-    board.post("0", id_="next", retain=60000)
+    board.post("0", id_="next", retain=LONG)
     wait_until(lambda: board.state("next") == "complete")
     assert board.state("taken") == "cancelled"
 

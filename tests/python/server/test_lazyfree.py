@@ -11,9 +11,13 @@ LAZY = [
 
 
 def freed(server: Server) -> int:
-    """How many values the server's thread has freed; waits until none is left."""
-    wait_until(lambda: server.info("memory")["lazyfree_pending_objects"] == 0, 60)
-    return server.info("memory")["lazyfreed_objects"]
+    """How many values the server's thread has freed; waits until there are some, and none is left."""
+
+    def done() -> int:
+        memory = server.info("memory")
+        return not memory["lazyfree_pending_objects"] and memory["lazyfreed_objects"]
+
+    return wait_until(done)
 
 
 def fill(board: Board, jobs: int) -> None:

@@ -51,7 +51,7 @@ DEFAULTS = {
 def refused(fresh_server: Callable[..., Server], *module_args: object) -> str:
     """Starts a server with load arguments that must keep it from starting, and returns its log."""
     server = fresh_server(*module_args, wait=False)
-    wait_until(lambda: not server.alive, 10, what="the server refuses to start")
+    wait_until(lambda: not server.alive, what="the server refuses to start")
     log = server.log
     assert server.process.returncode == 1, log
     server.kill()

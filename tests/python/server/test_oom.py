@@ -50,7 +50,7 @@ def test_everything_that_drains_works(board, full):
     assert board.mheartbeat("w1", "ALL")
     assert board.consume("w1", "a", token=tokens["a"]) == "complete"
     assert board.mconsume("w1", ["b"]) == ["complete"]
-    assert board.fail("w1", "c")["state"] == "scheduled"
+    assert board.fail("w1", "c", retry=LONG)["state"] == "scheduled"
     assert board.abandon("w1", "d") == "OK"
     assert board.trash("w1", "e") == "OK"
     assert board.cancel("f", force=True) == ["cancelled"]

@@ -78,7 +78,7 @@ def test_the_module_is_taken_out_of_a_server(fresh_server, appendonly: bool, whe
         client.execute_command("JOB.POST", key, "x")
         client.set("other", "stays")
     steps(server, "boards")
-    wait_until(lambda: server.info("jobboard")["jobboard_boards"] == 0, 30, what="they are gone")
+    wait_until(lambda: server.info("jobboard")["jobboard_boards"] == 0, what="they are gone")
     client = server.client()
     client.config_set("rdb-key-save-delay", 500_000)
     client.bgsave()

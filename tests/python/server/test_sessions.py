@@ -8,7 +8,7 @@ import lives
 import pytest
 import redis
 from expect import ids, refused
-from harness import SOON, Board, Server, now, past, wait_until
+from harness import Board, Server, wait_until
 from lives import LONG
 from waiters import Waiter
 
@@ -72,7 +72,7 @@ def test_ends_of_a_claim_leave_nothing_behind(server):
     jobs = worker.claim("w1", session=True, count=5, lease=LONG)
     a, b, c, d, e = [(job["id"], job["token"]) for job in jobs]
     worker.consume("w1", a[0], token=a[1])
-    worker.fail("w1", b[0], token=b[1])
+    worker.fail("w1", b[0], token=b[1], retry=LONG)
     worker.abandon("w1", c[0], token=c[1])
     board.claim("w2", id=c[0], lease=LONG)
     board.cancel(d[0])
@@ -223,7 +223,7 @@ def test_many_claims_of_one_connection_end_in_slices(server):
     for _ in range(20):
         worker.claim("w1", session=True, count=1000, lease=LONG)
     close(worker)
-    wait_until(lambda: board.info()["claimed"] == 0, timeout=30)
+    wait_until(lambda: board.info()["claimed"] == 0)
     assert board.info()["ready"] == 20_000
 
 
@@ -317,18 +317,22 @@ def test_a_registration_goes_with_the_board_to_another_name(server):
 
 @pytest.mark.parametrize("comes", [True, False])
 def test_after_a_restart_a_registration_waits_for_its_worker(fresh_server, comes):
-    server = fresh_server("recovery-grace", 2 * SOON, appendonly=True)
+    server = fresh_server("clock", "manual", "recovery-grace", 1000, appendonly=True)
     worker = connect(server)
     worker.worker("REGISTER", "w1", session=True)
     lives.claimed(server.board(), lease=LONG)
     server.restart()
     board, worker = server.board(), connect(server)
     assert list(board.registered()) == ["w1"]
+    server.clock.advance(999)
     if comes:
         worker.worker("REGISTER", "w1", session=True)
-        past(now() + 2 * SOON)
-        assert board.state("j") == "claimed"
+        server.clock.advance(1000)
+    assert board.state("j") == "claimed"
+    if comes:
         close(worker)
+    else:
+        server.clock.advance(1)
     wait_until(lambda: board.state("j") == "ready")
     assert board.registered() == {}
 

@@ -89,7 +89,7 @@ def test_a_dump_and_a_copy_have_waits_and_signals(server):
 def test_a_signal_serves_a_client_that_waits(server):
     board = server.board()
     board.post(id="j", **{"await": ["approved"]})
-    waiting = Parked(server, ("JOB.CLAIM", "board", "w1", "BLOCK", 10_000, "FIELDS", 1, "id"))
+    waiting = Parked(server, ("JOB.CLAIM", "board", "w1", "BLOCK", 0, "FIELDS", 1, "id"))
     board.signal("approved", "j")
     assert waiting.reply() == [{"id": "j"}]
 

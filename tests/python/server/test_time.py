@@ -7,7 +7,7 @@ import time
 import lives
 import pytest
 from expect import check_consistent, drain, ids, refused_like
-from harness import EPOCH, SOON, now, past, record, wait_until
+from harness import EPOCH, now, past, record, wait_until
 from lives import LONG
 
 
@@ -408,7 +408,7 @@ def test_many_jobs_due_at_once_do_not_stop_the_server(server):
 
 def test_no_lease_ends_for_a_grace_after_a_restart(fresh_server):
     server = fresh_server("recovery-grace", LONG, appendonly=True)
-    lives.claimed(server.board(), lease=SOON)
+    lives.held(server.board())
     server.restart()
     board = server.board()
     past(board.get("j")["deadline"])
@@ -417,21 +417,23 @@ def test_no_lease_ends_for_a_grace_after_a_restart(fresh_server):
 
 
 def test_a_lease_ends_when_the_grace_after_a_restart_has_passed(fresh_server):
-    server = fresh_server("recovery-grace", 2 * SOON, appendonly=True)
-    lives.claimed(server.board(), lease=SOON, lapses=0)
+    server = fresh_server("recovery-grace", 1500, appendonly=True)
+    lives.held(server.board())
+    past(server.board().get("j")["deadline"])
     restarted = now()
     server.restart()
     board = server.board()
-    wait_until(lambda: board.state("j") == "failed")
-    assert board.history("j")[-1]["at"] >= restarted + 2 * SOON
+    wait_until(lambda: board.state("j") == "ready")
+    assert board.history("j")[-1]["at"] >= restarted + 1500
 
 
 def test_a_worker_that_lives_through_a_restart_keeps_its_job(fresh_server):
     server = fresh_server("recovery-grace", LONG, appendonly=True)
-    token = lives.claimed(server.board(), lease=SOON)
+    token = lives.held(server.board())
     server.restart()
     board = server.board()
     past(board.get("j")["deadline"])
+    assert board.claim("w2") == []
     assert board.heartbeat("w1", "j", token=token, lease=LONG)["cancel"] == 0
     assert board.events("j") == ["posted", "claimed"]
     assert board.consume("w1", "j", token=token) == "complete"
@@ -475,11 +477,7 @@ def test_a_server_with_nothing_to_do_for_a_month_sleeps(board, server):
     board.post("far", delay=30 * 86_400_000)
     board.post("near", delay=1)
     wait_until(lambda: board.count(state="ready") == 1, what="the timer has had its turn")
-
-    def cpu_seconds() -> float:
-        cpu = server.info("cpu")
-        return cpu["used_cpu_user"] + cpu["used_cpu_sys"]
-
-    before = cpu_seconds()
-    time.sleep(0.5)
-    assert cpu_seconds() - before < 0.1
+    before, begin = server.cpu(), time.monotonic()
+    time.sleep(1)
+    took = server.cpu() - before
+    assert took < 0.05 + 0.05 * (time.monotonic() - begin)

@@ -153,10 +153,10 @@ def test_a_server_that_cannot_write_refuses_and_decides_nothing(unable):
         server,
         ("JOB.CONSUME", "board", "w4", "e", "TOKEN", chained, "CLAIM", "QUEUES", 1, "none", "BLOCK", 0),
     )
-    brief = Waiter(server, "w3", block=2 * SOON, queues=["none"])
-    token = lives.claimed(board, "c", lease=2 * SOON)
-    board.post(id="s", delay=2 * SOON, queue="none")
-    end = now() + 2 * SOON
+    brief = Waiter(server, "w3", block=5 * SOON, queues=["none"])
+    token = lives.claimed(board, "c", lease=5 * SOON)
+    board.post(id="s", delay=5 * SOON, queue="none")
+    end = now() + 5 * SOON
     wait = Parked(server, ("JOB.WAIT", "board", 0, "JOBS", 1, "c"))
     with cannot_write():
         all_refused(board, calls, code)
@@ -422,7 +422,7 @@ def test_a_blocked_claim_of_a_user_who_is_deleted_takes_nothing(fresh_server):
     thread.start()
     wait_until(lambda: server.info("jobboard")["jobboard_blocked_claims"] == 1)
     admin.execute_command("ACL", "DELUSER", "ann")
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     wait_until(lambda: server.info("jobboard")["jobboard_blocked_claims"] == 0)
     lives.ready(board)
@@ -453,9 +453,9 @@ def test_a_server_that_loads_says_so_and_then_has_everything(fresh_server):
     server = fresh_server("recovery-grace", 800, config=config)
     board = server.board()
     lives.busy(board)
-    lives.claimed(board, "held", "w8", lease=SOON)
-    deadline = board.get("held")["deadline"]
     server.client().execute_command("DEBUG", "POPULATE", 3000)
+    lives.held(board, "held", "w8", lease=SOON)
+    deadline = board.get("held")["deadline"]
     digest = board.digest()
     server.stop()
     server.config.append("key-load-delay 20000")
@@ -482,7 +482,7 @@ def test_a_server_that_loads_says_so_and_then_has_everything(fresh_server):
                 client.config_set("key-load-delay", 0)
         return False
 
-    wait_until(loads, 60, what="the server has loaded")
+    wait_until(loads, what="the server has loaded")
     assert {"JOB.POST", "JOB.GET", "JOB.CLAIM"} <= set(told)
     board = server.board()
     assert board.count() >= 1
@@ -495,11 +495,12 @@ def test_a_server_that_loads_says_so_and_then_has_everything(fresh_server):
 def test_a_script_that_runs_on_is_told_to_others_and_stops_time(fresh_server):
     server = fresh_server("recovery-grace", 0, config=["busy-reply-threshold 50"])
     board = server.board()
-    lives.claimed(board, "c", lease=SOON)
     waiter = Waiter(server, "w2", queues=["none"])
     brief = Waiter(server, "w3", block=SOON, queues=["none"])
+    lives.held(board, "c", lease=SOON)
     end = now() + SOON
     before = board.digest()
+    board.client.config_set("min-replicas-to-write", 0)
     busy = server.client(socket_timeout=60)
     thread = threading.Thread(target=run_on, args=(busy,), daemon=True)
     thread.start()
@@ -512,14 +513,14 @@ def test_a_script_that_runs_on_is_told_to_others_and_stops_time(fresh_server):
             return "BUSY" in error_text(error)
         return False
 
-    wait_until(is_busy, 10, what="the server is busy")
+    wait_until(is_busy, what="the server is busy")
     for words in [("POST", "x"), ("GET", "c"), ("CLAIM", "w1"), ("CONSUME", "w1", "c"), ("COUNT",)]:
         with refused_like("BUSY .+"):
             board.call(*words)
     past(end)
     assert waiter.connection and not waiter.answered()
     client.execute_command("SCRIPT", "KILL")
-    thread.join(10)
+    thread.join(60)
     assert brief.reply() is None
     wait_until(lambda: board.state("c") == "ready", what="the lease ends")
     assert board.digest() != before
@@ -536,11 +537,14 @@ def run_on(client) -> None:
 def test_writes_that_are_paused_come_later_and_time_waits(fresh_server):
     server = fresh_server("recovery-grace", 0)
     board = server.board()
-    lives.claimed(board, "c", lease=SOON)
-    end = now() + SOON
     control = server.client()
-    control.execute_command("CLIENT", "PAUSE", LONG, "WRITE")
+    pipe = control.pipeline()
+    pipe.execute_command("JOB.POST", "board", "x", "ID", "c")
+    pipe.execute_command("JOB.CLAIM", "board", "w1", "LEASE", 100)
+    pipe.execute_command("CLIENT", "PAUSE", LONG, "WRITE")
+    pipe.execute()
     assert board.state("c") == "claimed"
+    end = board.get("c")["deadline"] + 100
     posted = Parked(server, ("JOB.POST", "board", "x", "ID", "late"), await_block=False)
     past(end)
     assert not posted.answered() and board.state("c") == "claimed" and board.get("late") is None

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
+import time
+import types
 import unittest
 from collections.abc import Iterator
 from typing import Any
@@ -74,7 +77,20 @@ class Conductors(test_conductors.ManyConductorTest):
         conductor = conductors.fetch(
             self.kind, "testing", board, persistence=persistence, **self.conductor_kwargs
         )
+        self.sleep_until_stop_of(conductor)
         return test_conductors.ComponentBundle(board, persistence, conductor)
+
+    def sleep_until_stop_of(self, conductor: Any) -> None:
+        """Its tasks that sleep do so until it is told to stop, and not for some seconds."""
+        stop, stopped = conductor.stop, threading.Event()
+
+        def execute(task: Any, duration: float, **_: Any) -> None:
+            assert stopped.wait(test_conductors.test_utils.WAIT_TIMEOUT)
+
+        conductor.stop = lambda: (stop(), stopped.set())
+        patch = mock.patch.object(test_conductors.test_utils.SleepTask, "execute", execute)
+        patch.start()
+        self.addCleanup(patch.stop)
 
 
 class ClaimListener(test_listeners.TestClaimListener):
@@ -120,9 +136,21 @@ def run(base: type, name: str, attributes: dict, server: Server) -> None:
         pytest.fail(text, pytrace=False)
 
 
+SLOWER = 20
+
+
+class SlowerBoard(JobBoard):
+    """Claims end later, as the tests' sleeps do: theirs is of half a second."""
+
+    def claim(self, job: Any, who: str, expiry: float | None = None) -> None:
+        super().claim(job, who, expiry and SLOWER * expiry)
+
+
 @pytest.fixture
 def as_redis_board(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(redis_job.impl_redis, "RedisJobBoard", JobBoard)
+    monkeypatch.setattr(redis_job.impl_redis, "RedisJobBoard", SlowerBoard)
+    slower = types.SimpleNamespace(sleep=lambda seconds: time.sleep(SLOWER * seconds))
+    monkeypatch.setattr(redis_job, "time", slower)
     monkeypatch.setattr(redis_job, "REDIS_PORT", server.port)
     yield
 
