@@ -96,7 +96,7 @@ class Site:
             for server in self.servers[1:]:
                 server.wait_synced(first)
             self.sentinels = [Sentinel(kind, self.peers[first]) for _ in range(3)]
-            wait_until(lambda: self._agreed() == self.peers[first], 20, what="the Sentinels agree")
+            wait_until(lambda: self._agreed() == self.peers[first], what="the Sentinels agree")
         self._note(self.peers[first])
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
@@ -172,7 +172,7 @@ class Site:
                 return True
             return False
 
-        wait_until(whole, 60, what="the servers have healed")
+        wait_until(whole, 180, what="the servers have healed")
 
     def keep(self, folder: Path) -> None:
         """Copies the logs and files of the servers: a broken promise is understood from them."""

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from harness import wait_until
-from jobboard import Board, Worker
+from jobboard import Board, ShardedBoard, Worker
 from jobboard.worker.connection import Connection
 
 
@@ -48,3 +48,23 @@ def test_a_server_that_hears_of_everything_at_once_gives_it_to_nobody(fresh_serv
     thread.join(60)
     assert board.get("a").reason == "the worker stops"
     assert [event["event"] for event in board.history("a")] == ["posted", "claimed", "abandoned"]
+
+
+def test_a_worker_of_a_cluster_gives_back_without_trouble(cluster, work, caplog) -> None:
+    board = ShardedBoard("jobs", cluster.client(decode_responses=False), shards=3)
+    began, end = [], threading.Event()
+
+    @board.handler()
+    def handler(context, payload):
+        began.append(payload)
+        end.wait(60)
+
+    running = work(board, concurrency=3, stop_within="0s")
+    ids = [board.post(number) for number in range(3)]
+    wait_until(lambda: len(began) == 3, what="all run")
+    running.worker.stop()
+    wait_until(lambda: board.count(state="ready") == 3, what="given back")
+    end.set()
+    assert running.stop() is False
+    assert {board.get(id).reason for id in ids} == {"the worker stops"}
+    assert not [line for line in caplog.messages if "does not answer" in line]
