@@ -92,9 +92,9 @@ class Run:
         self.start(name)
 
     def play(self, wanted: Collection[str] = ()) -> list[str]:
-        """Everything, from the first post to the verdict: what was found wrong.
+        """Runs the clients, strikes, and judges: one sentence for each broken promise.
 
-        After the last deed the clients go on until each of `wanted` has been counted.
+        After the last strike the clients run until the checker has counted each of `wanted` at least once.
         """
         with self.site.primary.connect() as client:
             client.execute_command("JOB.SETTINGS", "SET", "chaos", "lapses", -1, "retries", -1)
@@ -143,7 +143,7 @@ class Run:
         return [f"{name} has ended by itself" for name in gone] + self.judge()
 
     def strike(self) -> None:
-        """One deed after another, for as long as the run takes."""
+        """Lets the nemesis act again and again, for `seconds`."""
         until = time.monotonic() + self.seconds
         while time.monotonic() < until:
             time.sleep(self.nemesis.random.uniform(0.05, 0.6))
@@ -151,7 +151,7 @@ class Run:
         print("\r" + " " * 40 + "\r", end="")
 
     def count(self) -> set[str]:
-        """What has been counted so far, be it once."""
+        """The names of what the checker counts in the journals so far."""
         checker = Checker(journal.read(self.folder), self.site.replicated)
         checker.check()
         return {what for what, n in checker.counted.items() if n}

@@ -96,7 +96,10 @@ class Soak:
         self.watch = Watch(self.server)
 
     def run(self, show: bool = True, wanted: Collection[str] = ()) -> list[Verdict]:
-        """Everything, from the first post to the verdicts. It goes on until each of `wanted` was measured."""
+        """Runs the clients and judges what they did: the verdicts.
+
+        The clients run for `seconds`, and longer until each name in `wanted` has been measured.
+        """
         stop, told = FORK.Event(), FORK.Queue()
         players = []
         for number, (player, turn) in enumerate(PLAYERS):

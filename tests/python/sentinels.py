@@ -15,7 +15,9 @@ PATIENT = f"sentinel down-after-milliseconds {NAME} 60000"
 
 
 class Watched:
-    """They wait a minute for whoever is silent, and fail over in a second when a test wants it."""
+    """A primary, its replica and three Sentinels. The Sentinels take a server for down after a minute of
+    silence; `fail_over` makes that 0.8 s, so a failover comes only when a test asks for one.
+    """
 
     def __init__(self, fresh_server: Callable[..., Server], kind: str) -> None:
         first = fresh_server(config=CONFIG)

@@ -29,8 +29,8 @@ CHUNK = 1 << 20
 
 
 def work(name: str, batch: int, pause: float, jobs: int | None = None) -> None:
-    """Works on up to `batch` jobs that it holds, one after the other, and rests before each. After so many
-    `jobs` it goes on holding the next ones, until it is killed.
+    """Claims up to `batch` jobs at a time and works on them one by one. It sleeps for `pause` seconds before
+    each. With `jobs`, the worker ends only so many, then holds its next claims until it is killed.
     """
     rest, done = timedelta(seconds=pause), itertools.count()
     board = Board(NAME, redis.Redis.from_url(default_url(), client_name=name), codec="raw")

@@ -78,8 +78,8 @@ class Demo:
         say(f"Posted {total} jobs, one for each file of {self.folder}")
 
     def start_worker(self, name: str, *jobs: int) -> None:
-        """In a session of its own: Ctrl-C reaches us alone, and we stop it. After so many `jobs` it holds the
-        next ones until it is killed.
+        """Starts a worker in a session of its own: Ctrl-C reaches the demo alone, which stops its workers.
+        With `jobs`, the worker ends only so many, then holds its next claims until it is killed.
         """
         share = len(self.stamps) / self.worker_count
         batch, pause = max(1, min(4, int(share / 2))), min(0.05, SHOW_FOR / share)
@@ -136,7 +136,7 @@ class Demo:
             time.sleep(0.005)
 
     def look_after_workers(self) -> None:
-        """Rests a moment, and sees that all goes on."""
+        """Sleeps for 20 ms; raises CannotServe when a worker has ended by itself."""
         self.check()
         time.sleep(0.02)
         for name, process in self.processes.items():
