@@ -17,8 +17,11 @@ use crate::pages::{LivePage, Memory};
 /// From one look to the next.
 const PACE: Duration = Duration::from_secs(2);
 
-/// A look that takes long is repeated more rarely: looking takes a tenth of the time at most.
-pub const REST: u32 = 10;
+/// A look that takes long is repeated more rarely: looking takes a tenth of the time …
+const REST: u32 = 10;
+
+/// … but whoever reads the page waits no longer than this for the next one.
+pub const LONGEST_REST: Duration = Duration::from_secs(60);
 
 pub const SIGNED_OUT: &str = "You are signed out.";
 
@@ -82,7 +85,7 @@ impl Stream {
         let view = self.living.view(&self.cx, &mut self.memory).await;
         // Waiting in vain is no work for a server, and another may have taken its place.
         let rest = if matches!(view, Err(Failure::Unreachable(_))) { 1 } else { REST };
-        self.wait = PACE.max(began.elapsed() * rest);
+        self.wait = (began.elapsed() * rest).clamp(PACE, LONGEST_REST);
         match view {
             Ok(view) => {
                 let mut events = Vec::new();

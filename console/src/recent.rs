@@ -24,8 +24,9 @@ pub const SPAN: i64 = 15 * 60_000;
 /// Paces are those of so long, ms.
 const SMOOTH: i64 = 20_000;
 
-/// Points further apart are not joined: nobody looked in between. Who looks at a slow server rests `live::REST` times
-/// as long as the look took: room for looks of `connection::PATIENCE`. An answer that pages share is younger, ms.
+/// Points further apart are not joined: nobody looked in between. Who looks at a slow server rests for
+/// `live::LONGEST_REST` at most: room for looks of many times `connection::PATIENCE`. An answer that pages share is
+/// younger, ms.
 const GAP: i64 = 150_000;
 
 /// How many boards, each for one user, are remembered; those looked at longest ago go.
@@ -236,7 +237,7 @@ impl Trends {
 mod tests {
     use super::*;
     use crate::connection::PATIENCE;
-    use crate::live::REST;
+    use crate::live::LONGEST_REST;
 
     fn bins(counts: &[(i64, i64)]) -> Bins {
         Bins(counts.iter().map(|&(at, count)| (at, (at, count))).collect())
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn slow_looks_tell_what_came_between() {
-        let slowest = PATIENCE.as_millis() as i64 * i64::from(REST + 1);
+        let slowest = (5 * PATIENCE + LONGEST_REST).as_millis() as i64;
         for step in [SMOOTH + 2_000, 33_000, slowest] {
             let mut trend = Trend::default();
             for look in 0..3 {

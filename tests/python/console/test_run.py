@@ -8,6 +8,7 @@ from harness import Board
 from playwright.sync_api import Browser, Page, expect
 
 from .process import Console
+from .test_exposed import live
 
 
 def test_log_and_output_are_searched(page: Page, reading: Console, board: Board):
@@ -38,6 +39,48 @@ def test_log_and_output_are_searched(page: Page, reading: Console, board: Board)
     expect(hits).to_have_count(112)
     page.goto(reading.at("/job", b=board.key, id="j", find="nowhere"))
     expect(page.locator("#found")).to_contain_text("No line of log and output has nowhere")
+
+
+def test_what_is_written_between_loading_and_looking_is_found(reading: Console, board: Board):
+    """A page that looks takes the answers that another has just got, but not for newer than they are."""
+    board.post(id="j")
+    token = board.claim_one("w1", id="j")["token"]
+    board.heartbeat("w1", "j", token=token, output=(1, "row one\n"))
+    page = reading.ask(reading.at("/job", b=board.key, id="j", find="row"))
+    assert "1 line of log and output has" in page.body
+    board.heartbeat("w1", "j", token=token, output=(2, "row two\n"))
+    with live(reading, page.cookie, f"job?b={board.key}&id=j&find=row") as events:
+        assert any(b"2 lines of log and output have" in line for line in events)
+
+
+def test_log_lines_are_found_when_earlier_ones_had_to_go(page: Page, reading: Console, board: Board):
+    board.set(history_first=1, history_last=3)
+    board.post(id="j")
+    token = board.claim_one("w1", id="j")["token"]
+    for number in range(4):
+        board.heartbeat("w1", "j", token=token, log=f"row {number}")
+    page.goto(reading.at("/job", b=board.key, id="j", find="row"))
+    hits = page.locator("#found .hits li")
+    expect(hits).to_contain_text(["row 1", "row 2", "row 3"])
+    expect(page.locator("#pulse")).to_have_text("live")
+    board.heartbeat("w1", "j", token=token, log="row 4")
+    expect(hits).to_contain_text(["row 2", "row 3", "row 4"])
+
+
+def test_output_of_many_small_chunks_is_shown_to_its_end(page: Page, reading: Console, board: Board):
+    """A server tells no more than 1,000 chunks at once."""
+    board.set(output_bytes=200_000)
+    board.post(id="j")
+    token = board.claim_one("w1", id="j")["token"]
+    with board.client.pipeline(transaction=False) as pipeline:
+        for number in range(1, 2001):
+            words = ["TOKEN", token, "OUTPUT", number, f"row {number}\n"]
+            pipeline.execute_command("JOB.HEARTBEAT", board.key, "w1", "j", *words)
+        pipeline.execute()
+    # Without scripts: what the page has when it comes.
+    body = reading.ask(reading.at("/job", b=board.key, id="j", find="row 2000")).body
+    assert "1 line of log and output has" in body
+    assert "row 1999\nrow 2000\n</pre>" in body
 
 
 def test_children_show_their_attempts_on_request(browser: Browser, reading: Console, board: Board):

@@ -1,6 +1,7 @@
 //! What the worker of a job writes while it runs, for the page of the job.
 
 use maud::{html, Markup};
+use redis::Cmd;
 
 use crate::app::RequestContext;
 use crate::connection::board_command;
@@ -16,8 +17,8 @@ const SHOWN: usize = 16 * 1024;
 const END_LINES: usize = 4;
 const END: usize = 400;
 
-/// So many chunks are read at once.
-const CHUNKS: usize = 10_000;
+/// So many chunks are asked for at once.
+const CHUNKS: usize = 1000;
 
 /// What was read so far.
 #[derive(Default)]
@@ -88,20 +89,37 @@ impl Output {
 
 /// Reads what has been written since the last look.
 pub async fn read(cx: &RequestContext, board: &[u8], id: &[u8], output: &mut Output) -> Result<(), Failure> {
-    let mut command = board_command("OUTPUT", board);
-    command.arg(id).arg("SINCE").arg(output.since).arg("COUNT").arg(CHUNKS);
-    if let Some(told) = Record::read(cx.ask(board, command).await?) {
+    while let Some(told) = Record::read(cx.ask(board, since(board, id, output.since)).await?) {
         output.add(&told);
+        if told.list("chunks").len() < CHUNKS {
+            break;
+        }
     }
     Ok(())
 }
 
-/// All of the output that the server still has.
-pub async fn all(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<Vec<u8>, Failure> {
+/// All of the output that the server still has, and how many chunks were written by then: an answer that pages
+/// share may be older than what [`read`] has seen.
+pub async fn all(cx: &RequestContext, board: &[u8], id: &[u8]) -> Result<(Vec<u8>, i64), Failure> {
+    let (mut text, mut next) = (Vec::new(), 0);
+    while let Some(told) = Record::read(cx.ask_shared(board, since(board, id, next)).await?) {
+        if told.int("anew") == 1 {
+            text.clear();
+        }
+        next = told.int("next");
+        let chunks = told.list("chunks");
+        text.extend(chunks.iter().flat_map(bytes));
+        if chunks.len() < CHUNKS {
+            break;
+        }
+    }
+    Ok((text, next))
+}
+
+fn since(board: &[u8], id: &[u8], number: i64) -> Cmd {
     let mut command = board_command("OUTPUT", board);
-    command.arg(id).arg("COUNT").arg(CHUNKS);
-    let told = Record::read(cx.ask_shared(board, command).await?).unwrap_or_default();
-    Ok(told.list("chunks").iter().flat_map(bytes).collect())
+    command.arg(id).arg("SINCE").arg(number).arg("COUNT").arg(CHUNKS);
+    command
 }
 
 #[cfg(test)]

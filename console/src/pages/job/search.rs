@@ -16,10 +16,10 @@ const MOST: usize = 200;
 /// Characters of a line around the text.
 const AROUND: usize = 160;
 
-/// What an open page remembers: the lines, and what they were found in.
+/// What an open page remembers: the lines of output, and how many chunks were searched for them.
 #[derive(Default)]
 pub struct Found {
-    of: Option<(i64, usize)>,
+    searched: i64,
     hits: Vec<Hit>,
 }
 
@@ -47,7 +47,7 @@ pub fn form(cx: &RequestContext, board: &[u8], id: &[u8], entries: &[Record], ha
     }
 }
 
-/// The lines that have the text, when one is asked for. They are looked for again when something was written.
+/// The lines that have the text, when one is asked for. Output is searched again when some was written.
 pub async fn draw(
     cx: &RequestContext,
     board: &[u8],
@@ -58,17 +58,14 @@ pub async fn draw(
 ) -> Result<Markup, Failure> {
     let Some(text) = cx.query.bytes("find").filter(|text| !text.is_empty()) else { return Ok(html! {}) };
     let wanted = shown(text).to_lowercase();
-    if found.of != Some((written, entries.len())) {
-        let mut hits: Vec<Hit> = Vec::new();
-        for entry in entries {
-            hits.extend(hits_in(&entry.bytes("message"), &wanted, Some(entry.int("at"))));
-        }
-        if written > 0 {
-            hits.extend(hits_in(&output::all(cx, board, id).await?, &wanted, None));
-        }
-        *found = Found { of: Some((written, entries.len())), hits };
+    if found.searched != written {
+        let (output, searched) = output::all(cx, board, id).await?;
+        *found = Found { searched, hits: hits_in(&output, &wanted, None) };
     }
-    let all = found.hits.len();
+    let log =
+        entries.iter().flat_map(|entry| hits_in(&entry.bytes("message"), &wanted, Some(entry.int("at"))));
+    let log: Vec<Hit> = log.collect();
+    let all = log.len() + found.hits.len();
     Ok(html! {
         p role="status" {
             @match all { 0 => "No line", 1 => "1 line", all => { (number(all as i64)) " lines" } }
@@ -76,7 +73,7 @@ pub async fn draw(
             @if all > MOST { " The last " (MOST) ":" }
         }
         ol.hits {
-            @for hit in found.hits.iter().skip(all.saturating_sub(MOST)) {
+            @for hit in log.iter().chain(&found.hits).skip(all.saturating_sub(MOST)) {
                 li {
                     span.faint { @match hit.at { Some(moment) => { "Log " (at(moment)) }, None => "Output" } } " "
                     code { (marked(&hit.line, &wanted)) }
