@@ -434,6 +434,35 @@ test('jobs that came with an end are not missed, when another answer says that t
   assert.ok(busy);
 });
 
+test('after a broken connection nothing is missed, and what comes then has its own lease', async (t) => {
+  const board = server.board();
+  const leases: number[] = [];
+  const take = Reflect.get(Engine.prototype, 'take');
+  t.mock.method(Engine.prototype, 'take', function (this: Engine, ...[runs, sent]: Parameters<typeof take>) {
+    leases.push(...runs.map((run) => run.lease));
+    take.call(this, runs, sent);
+  });
+  const own = (lease: number | undefined): boolean => lease === 3_600_000;
+  const numbers: number[] = [];
+  const late: [number, number][] = [];
+  const task = board.task<{ n: number }>('work').handle(async ({ n }, context) => {
+    numbers.push(n);
+    if (n === 5) await ask(server.url, 'CLIENT', 'KILL', 'TYPE', 'normal');
+    // As a claim that was sent before, over a connection that broke, and that the server reads after this one.
+    if (late.length > 0 || own(leases.at(-1))) return;
+    const [job] = await server.board().claim(context.worker);
+    late.push([(job?.payload as { n: number }).n, numbers.length]);
+  });
+  await board.settingsSet({ lease: '1h' });
+  await task.postMany(Array.from({ length: 100 }, (_, n) => ({ n })));
+  started(t, board, { concurrency: 1 });
+  await until(() => numbers.length >= 100);
+  assert.ok(leases.slice(0, 5).every(own) && leases.slice(80).every(own), String(leases));
+  const [[found, place] = []] = late;
+  assert.equal(numbers[place ?? -1], found, String(numbers));
+  assert.deepEqual(numbers.sort((a, b) => a - b), Array.from({ length: 100 }, (_, n) => n));
+});
+
 test('a pause leaves nothing behind in a worker, and ends when that stops', async (t) => {
   const board = server.board();
   board.handler('work', () => 1);

@@ -249,6 +249,53 @@ def test_cuts_under_load_lose_nothing_and_repeat_nothing(server, proxied, work, 
     assert (len(runs), max(runs.values())) == (1500, 1)
 
 
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_what_comes_after_a_cut_has_its_own_lease(server, proxied, work, until, concurrency) -> None:
+    """Also of a backlog, where each claim brings as many jobs as it asks for. The leases of those that a
+    claim without an answer may have taken are taken for short: nobody knows how old they are.
+    """
+    board, proxy = proxied
+    leases: list[int] = []
+
+    @board.handler()
+    def handler(context, number):
+        if number == 5:
+            proxy.cut()
+        leases.append(context._reports.lease)
+
+    direct = Board("board", server.client(decode_responses=False))
+    direct.settings_set({"lease": "1h"})
+    direct.post_many(range(100))
+    work(board, concurrency=concurrency, lease=None)
+    until(lambda: direct.count() == 0, what="all done")
+    assert set(leases[:5]) == set(leases[80:]) == {3_600_000}, leases
+
+
+def test_jobs_of_a_claim_that_the_server_reads_late_are_found(server, proxied, work, until) -> None:
+    """A server may answer a claim before it reads one that was sent earlier, over a connection that broke."""
+    board, proxy = proxied
+    direct = Board("board", server.client(decode_responses=False))
+    numbers: list[int] = []
+    late: dict[int, int] = {}
+
+    @board.handler()
+    def handler(context, number):
+        numbers.append(number)
+        if number == 5:
+            proxy.cut()
+        if not late and context._reports.lease < 3_600_000:
+            [job] = direct.claim(context.worker)
+            late[job.payload] = len(numbers)
+
+    direct.settings_set({"lease": "1h"})
+    direct.post_many(range(20))
+    work(board, concurrency=1, lease=None)
+    until(lambda: direct.count() == 0, what="all done")
+    [(number, at)] = late.items()
+    assert sorted(numbers) == [*range(20)]
+    assert numbers[at] == number, numbers
+
+
 @pytest.mark.every_server
 def test_a_promoted_replica_is_worked_on(fresh_server, work, until) -> None:
     primary = fresh_server()

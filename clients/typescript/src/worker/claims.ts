@@ -4,10 +4,13 @@
  * One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to it have arrived. An end that is
  * sent while nobody claims takes the next jobs along (`CONSUME … CLAIM`).
  *
- * A claim asks for what it may have missed (`SEEN`) only after a connection has broken: then a reply may be lost. The
- * server may also still count claims that we have ended: a failover can lose an end that the former primary had taken. A
- * worker that holds nothing therefore asks for all its claims, and does those jobs again. Without such trouble nothing
- * comes that was claimed before: of two workers with one name neither works on what the other has claimed.
+ * A claim asks for what it may have missed (`SEEN`) only after a connection has broken: then a reply may be lost. It asks
+ * until one brings fewer jobs than it asked for. Such a claim gets what was missed before what is new. Once one is answered,
+ * the server has read those before it: what comes is new when those that follow have brought as many jobs as claims without
+ * an answer may have taken. The server may also still count claims that we have ended: a failover can lose an end that the
+ * former primary had taken. A worker that holds nothing therefore asks for all its claims, and does those jobs again.
+ * Without such trouble nothing comes that was claimed before: of two workers with one name neither works on what the other
+ * has claimed.
  */
 import { BoardError, ConnectionLost, isOutside } from '../errors.js';
 import { Job } from '../jobs.js';
@@ -38,6 +41,10 @@ export class Claims {
   /** What the claim under way asks for: all claims of ours, or those above the last that has arrived. */
   #asksAll = false;
   #asksMissed = false;
+  /** How many jobs claims without an answer may have taken, that have not arrived. */
+  #missing = 0;
+  /** `#troubles` at the last claim that has asked for them. */
+  #looked = 0;
   /** `#troubles` at the last claim that has brought all that the board had above the last token, and all. */
   #hadMissed = 0;
   #hadAll = 0;
@@ -92,17 +99,27 @@ export class Claims {
     const runs: Run[] = [];
     const jobs = records.map((record) => new Job(record, engine.board.codec));
     const [first] = jobs;
-    if (first !== undefined && this.#seen === 0 && !this.#asksMissed) this.#left = first.token - 1; // what has lower tokens is not ours
+    const seen = this.#seen;
+    // It was sent after an answered one: the server has read the claims without an answer before it.
+    const looksAgain = this.#asksMissed && this.#looked === this.#toldAt;
+    if (first !== undefined && seen === 0 && !this.#asksMissed) this.#left = first.token - 1; // what has lower tokens is not ours
     for (const job of jobs) {
       const known = job.token <= this.#seen;
+      let isNew = !this.#asksMissed;
+      if (job.token > seen) {
+        isNew ||= this.#missing === 0;
+        if (looksAgain) this.#missing = Math.max(this.#missing - 1, 0);
+      }
       this.#seen = Math.max(this.#seen, job.token);
       if (engine.held.has(job.token)) continue;
       const run = engine.runOf(job);
-      run.lease = engine.leases.of(job, this.#asksMissed);
+      run.lease = engine.leases.of(job, isNew);
       run.returned = this.#asksMissed || known;
       runs.push(run);
     }
+    if (this.#asksMissed) this.#looked = this.#toldAt;
     if (records.length < asked) {
+      this.#missing = 0;
       if (this.#asksMissed) this.#hadMissed = this.#toldAt;
       if (this.#asksAll) this.#hadAll = this.#toldAt;
     }
@@ -122,6 +139,15 @@ export class Claims {
   /** The worker is subscribed now. The server may have published something before of the jobs that the claim under way brings. */
   listens(): void {
     if (this.underWay) this.heardOf(this.#seen + 1);
+  }
+
+  /** The claim under way has got no answer, and may have taken jobs. */
+  unanswered(): void {
+    this.troubled(); // the connection need not have broken: one command may be refused, and the claim not
+    // All but the first ask for what was missed, and so get what another has taken, or take as much.
+    const { concurrency, prefetch } = this.#engine.options;
+    this.#missing = Math.min(this.#missing + this.#asked, 2 * (concurrency + prefetch));
+    this.notClaimed();
   }
 
   /** The claim under way has come to nothing. */
@@ -164,7 +190,7 @@ export class Claims {
         engine.outage.back();
         backoff.reset();
       } catch (error) {
-        this.notClaimed();
+        this.unanswered();
         if (engine.stopping) return;
         const passing = error instanceof ConnectionLost || (answered && isOutside(error));
         if (!passing) throw error;

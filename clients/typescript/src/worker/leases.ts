@@ -20,11 +20,11 @@ export class Leases {
     this.words = given === undefined ? [] : ['LEASE', String(given)];
   }
 
-  /** The lease of a job that was claimed, ms. `uncertain`: the claim may be an older one that has come back. */
-  of(job: Job, uncertain: boolean): number {
+  /** The lease of a job that was claimed, ms. Not `isNew`: the claim may be an older one that has come back. */
+  of(job: Job, isNew: boolean): number {
     if (this.given !== undefined) return this.given;
     const lease = (job.deadline ?? 0) - (job.claimed ?? 0);
-    return Math.max(uncertain ? Math.min(lease, UNCERTAIN) : lease, 1);
+    return Math.max(isNew ? lease : Math.min(lease, UNCERTAIN), 1);
   }
 
   /** Counts the lease of one more; whether heartbeats and the registration have to follow it. */

@@ -240,10 +240,7 @@ export class Sender implements Sending {
     try {
       replies = await this.#link.askAll(batch.commands.map(({ words }) => words), { patient: false });
     } catch (error) {
-      if (batch.chained) {
-        this.#engine.claims.troubled(); // the connection need not have broken: one command may be refused, and the claim not
-        this.#engine.claims.notClaimed();
-      }
+      if (batch.chained) this.#engine.claims.unanswered();
       this.#ends.unshift(...ends);
       this.#reports.unshift(...reports);
       this.#asked.unshift(...asked);

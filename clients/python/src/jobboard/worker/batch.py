@@ -40,13 +40,14 @@ class Batch:
         self.may_claim = may_claim
         self.commands: list[tuple[list[Any], Callable[[Any], None]]] = []
         self.instead: list[tuple[Run, Outcome]] = []
-        self.chained = False
+        self.chained: Requests | None = None
+        """The board from which the last command claims."""
         self.sent: float | None = None
         """When it was sent, by the monotonic clock."""
 
     def unsent(self, shards: Sequence[Requests]) -> None:
         """There was no answer from these boards."""
-        self.engine.troubled(shards)
+        self.engine.troubled(shards, self.chained)
         if self.chained:
             self.engine.not_claimed()
         else:
@@ -216,7 +217,7 @@ class Batch:
         for number, (shard, words, take) in enumerate(groups, 1):
             count = self.engine.may_chain() if number == len(groups) and self.may_claim else 0
             if count:
-                self.chained = True
+                self.chained = shard
                 words = [*words, "CLAIM", *self.engine.claim_words(shard, count)]
                 take = self._with_claims(shard, count, take)
             self.commands.append((words, take))

@@ -174,10 +174,12 @@ class Claimer(threading.Thread):
                 engine.claimed(shard, found, sent=sent)
             return bool(found)
 
-        return self._try(place, ask)
+        return self._try(place, ask, shard)
 
-    def _try(self, place: Place, ask: Callable[[], T]) -> T | None:
-        """None when the place is away. What is asked of one that is new begins with what it has to know."""
+    def _try(self, place: Place, ask: Callable[[], T], claimed: Requests | None = None) -> T | None:
+        """None when the place is away. What is asked of one that is new begins with what it has to know.
+        `claimed`: it claims from this board.
+        """
         engine, begun = self.engine, time.monotonic()
         if place.away or engine.stopping:
             return None
@@ -186,7 +188,7 @@ class Claimer(threading.Thread):
                 self._meet(place)
             return ask()
         except TROUBLE as error:
-            engine.troubled(place.shards)
+            engine.troubled(place.shards, claimed)
             if isinstance(error, redis.AuthenticationError) and not self.answered:
                 raise explained_of(error, engine.board.client) from None
             if not engine.stopping:

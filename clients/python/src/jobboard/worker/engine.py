@@ -12,10 +12,12 @@ One claim is under way at a time (`asked`), so `SEEN` is exact: all tokens up to
 is sent while nobody claims takes the next jobs along (`CONSUME … CLAIM`).
 
 A claim asks for what it may have missed (`SEEN`) only after a command without an answer: then its reply may
-be lost. The server may also still count claims that we have ended: a failover can lose an end that the former
-primary had taken. A worker that holds nothing therefore asks for all its claims, and does those jobs again.
-Without such trouble nothing comes that was claimed before: of two workers with one name neither works on what
-the other has claimed.
+be lost. It asks until one brings fewer jobs than it asked for. Such a claim gets what was missed before what
+is new. Once one is answered, the server has read those before it: what comes is new when those that follow
+have brought as many jobs as claims without an answer may have taken. The server may also still count claims
+that we have ended: a failover can lose an end that the former primary had taken. A worker that holds nothing
+therefore asks for all its claims, and does those jobs again. Without such trouble nothing comes that was
+claimed before: of two workers with one name neither works on what the other has claimed.
 """
 
 from __future__ import annotations
@@ -129,6 +131,10 @@ class Engine:
         """That of its board when the claim under way was sent."""
         self.asks_all = self.asks_missed = False
         """What the claim under way asks for: all claims of ours, or those above the last that has arrived."""
+        self.missing = dict.fromkeys(self.left, 0)
+        """How many jobs of each board claims without an answer may have taken, that have not arrived."""
+        self.looked = dict.fromkeys(self.left, 0)
+        """`troubles` at the last claim that has asked for them."""
         self.had_missed = dict.fromkeys(self.left, 0)
         """`troubles` at the last claim that has brought all that a board had above the last token."""
         self.had_all = dict.fromkeys(self.left, 0)
@@ -181,11 +187,15 @@ class Engine:
             *("FIELDS", len(options.fields), *options.fields, "PACKED"),
         ]
 
-    def troubled(self, shards: Iterable[Requests]) -> None:
-        """A command to these boards has got no answer."""
+    def troubled(self, shards: Iterable[Requests], claimed: Requests | None = None) -> None:
+        """A command to these boards has got no answer; `claimed`: it claimed from this one."""
         with self.lock:
             for shard in shards:
                 self.troubles[shard.key] += 1
+            if claimed is not None:
+                # All but the first ask for what was missed: they get what others have taken, or take as much.
+                most = 2 * (self.options.concurrency + self.options.prefetch)
+                self.missing[claimed.key] = min(self.missing[claimed.key] + self.asked, most)
 
     def _holds_of(self, board: str) -> bool:
         with self.lock:
@@ -214,30 +224,40 @@ class Engine:
         jobs = [shard._job(raw) for raw in found]
         other_lease = False
         with self.lock:
-            asked, self.asked = self.asked, 0
-            if jobs and not self.seen[shard.key] and not self.asks_missed:
+            key, (asked, self.asked) = shard.key, (self.asked, 0)
+            seen, missing = self.seen[key], self.missing[key]
+            # Sent after an answered one: the server has read the claims without an answer before it.
+            looks_again = self.asks_missed and self.looked[key] == self.told_at
+            if jobs and not seen and not self.asks_missed:
                 # What has lower tokens is not ours.
-                self.left[shard.key] = min(job.token for job in jobs) - 1
+                self.left[key] = min(job.token for job in jobs) - 1
             for job in jobs:
-                run = self._hold(shard, job)
+                is_new = not self.asks_missed
+                if job.token > seen:
+                    is_new = is_new or not missing
+                    missing = max(missing - 1, 0) if looks_again else missing
+                run = self._hold(shard, job, is_new)
                 if run is not None:
                     runs.append(run)
                     self.keeps(run, sent)
                     other_lease |= self._note_lease(run.lease)
-            is_early = 0 < self.early[shard.key] <= self.seen[shard.key]
+            is_early = 0 < self.early[key] <= self.seen[key]
             if is_early:
-                self.early[shard.key] = 0
+                self.early[key] = 0
+            if self.asks_missed:
+                self.missing[key], self.looked[key] = missing, self.told_at
             if len(jobs) < asked:
+                self.missing[key] = 0
                 if self.asks_missed:
-                    self.had_missed[shard.key] = self.told_at
+                    self.had_missed[key] = self.told_at
                 if self.asks_all:
-                    self.had_all[shard.key] = self.told_at
+                    self.had_all[key] = self.told_at
             self.busy += len(runs)
             stopping = self.stopping
             if not full or stopping:
                 self.changed.notify_all()
         if is_early or (other_lease and sent is not None):
-            self.senders[shard.key].beat_soon()
+            self.senders[key].beat_soon()
         if stopping:
             for run in runs:
                 self.finished(run, GiveBack("the worker stops"))
@@ -256,13 +276,13 @@ class Engine:
         with self.lock:
             self.changed.notify_all()
 
-    def _hold(self, shard: Requests, job: Job) -> Run | None:
+    def _hold(self, shard: Requests, job: Job, is_new: bool) -> Run | None:
         known, self.seen[shard.key] = self.seen[shard.key], max(self.seen[shard.key], job.token)
         run = Run(shard, job, self.senders[shard.key])
         if run.key in self.held:
             return None
-        run.lease = self._lease_of(job)
-        run.is_known = self.options.lease is not None or not self.asks_missed
+        run.lease = self._lease_of(job, is_new)
+        run.is_known = is_new or self.options.lease is not None
         run.context = Context(job, self.name, self.given, run, self.options.interrupt != "flag")
         run.returned = self.asks_missed or job.token <= known
         self.held[run.key] = run
@@ -270,11 +290,11 @@ class Engine:
 
     # Leases
 
-    def _lease_of(self, job: Job) -> int:
+    def _lease_of(self, job: Job, is_new: bool) -> int:
         if self.options.lease is not None:
             return self.options.lease
         lease = (job.deadline or 0) - (job.claimed or 0)
-        return max(min(lease, UNCERTAIN) if self.asks_missed else lease, 1)
+        return max(lease if is_new else min(lease, UNCERTAIN), 1)
 
     def _note_lease(self, lease: int) -> bool:
         """Whether the heartbeats and the registration have to follow another lease than before."""
