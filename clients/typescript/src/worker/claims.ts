@@ -41,10 +41,13 @@ export class Claims {
   /** What the claim under way asks for: all claims of ours, or those above the last that has arrived. */
   #asksAll = false;
   #asksMissed = false;
-  /** How many jobs claims without an answer may have taken, that have not arrived. */
-  #missing = 0;
-  /** `#troubles` at the last claim that has asked for them. */
-  #looked = 0;
+  /**
+   * How many jobs claims without an answer may have taken, that have not arrived. An earlier process of our name may have
+   * any number, unless it was ended.
+   */
+  #missing: number;
+  /** A claim that was sent after them, and asked for them, was answered. */
+  #looked = false;
   /** `#troubles` at the last claim that has brought all that the board had above the last token, and all. */
   #hadMissed = 0;
   #hadAll = 0;
@@ -56,6 +59,7 @@ export class Claims {
     this.#burst = burst;
     this.#link = engine.board.place.open(`${engine.name}:claims`);
     this.#behind = engine.options.named;
+    this.#missing = this.#behind ? Infinity : 0;
     this.#link.onLost = this.troubled;
   }
 
@@ -100,15 +104,14 @@ export class Claims {
     const jobs = records.map((record) => new Job(record, engine.board.codec));
     const [first] = jobs;
     const seen = this.#seen;
-    // It was sent after an answered one: the server has read the claims without an answer before it.
-    const looksAgain = this.#asksMissed && this.#looked === this.#toldAt;
+    const looked = this.#looked; // the server has read them all once a claim behind them was answered
     if (first !== undefined && seen === 0 && !this.#asksMissed) this.#left = first.token - 1; // what has lower tokens is not ours
     for (const job of jobs) {
       const known = job.token <= this.#seen;
       let isNew = !this.#asksMissed;
       if (job.token > seen) {
         isNew ||= this.#missing === 0;
-        if (looksAgain) this.#missing = Math.max(this.#missing - 1, 0);
+        if (looked) this.#missing = Math.max(this.#missing - 1, 0);
       }
       this.#seen = Math.max(this.#seen, job.token);
       if (engine.held.has(job.token)) continue;
@@ -117,9 +120,12 @@ export class Claims {
       run.returned = this.#asksMissed || known;
       runs.push(run);
     }
-    if (this.#asksMissed) this.#looked = this.#toldAt;
-    if (records.length < asked) {
-      this.#missing = 0;
+    const isShort = records.length < asked;
+    this.#looked = this.#asksMissed;
+    // A claim that does not ask for what was missed says nothing about it, until it brings a job: what an earlier process
+    // of our name holds has lower tokens, and is not asked for any more.
+    if (this.#asksMissed ? isShort : this.#seen > 0) this.#missing = 0;
+    if (isShort) {
       if (this.#asksMissed) this.#hadMissed = this.#toldAt;
       if (this.#asksAll) this.#hadAll = this.#toldAt;
     }
@@ -146,7 +152,8 @@ export class Claims {
     this.troubled(); // the connection need not have broken: one command may be refused, and the claim not
     // All but the first ask for what was missed, and so get what another has taken, or take as much.
     const { concurrency, prefetch } = this.#engine.options;
-    this.#missing = Math.min(this.#missing + this.#asked, 2 * (concurrency + prefetch));
+    this.#missing = Math.max(this.#missing, Math.min(this.#missing + this.#asked, 2 * (concurrency + prefetch)));
+    this.#looked = false;
     this.notClaimed();
   }
 
@@ -236,6 +243,7 @@ export class Claims {
     const { key, name, options } = this.#engine;
     try {
       await this.#link.ask([...this.#engine.registration(), 'ANEW'], { patient: false });
+      this.#missing = 0;
       if (!options.register) await this.#link.ask(['JOB.WORKER', 'DEREGISTER', key, name], { patient: false });
     } catch (error) {
       if (!(error instanceof BoardError)) throw error;

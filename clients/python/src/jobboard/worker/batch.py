@@ -45,9 +45,9 @@ class Batch:
         self.sent: float | None = None
         """When it was sent, by the monotonic clock."""
 
-    def unsent(self, shards: Sequence[Requests]) -> None:
+    def unsent(self, shards: Sequence[Requests], may_have_claimed: bool = True) -> None:
         """There was no answer from these boards."""
-        self.engine.troubled(shards, self.chained)
+        self.engine.troubled(shards, self.chained if may_have_claimed else None)
         if self.chained:
             self.engine.not_claimed()
         else:

@@ -172,6 +172,8 @@ class Claimer(threading.Thread):
             place.well()
             if found or wait:
                 engine.claimed(shard, found, sent=sent)
+            else:
+                engine.found_none(shard)
             return bool(found)
 
         return self._try(place, ask, shard)
@@ -215,6 +217,7 @@ class Claimer(threading.Thread):
         engine = self.engine
         try:
             self._request(place, Request([*engine.registration(shard), "ANEW"], lambda _: None))
+            engine.started_anew(shard)
             if not engine.options.register:
                 self._request(place, shard.worker_deregister(engine.name))
         except redis.ResponseError as error:

@@ -23,6 +23,7 @@ claimed before: of two workers with one name neither works on what the other has
 from __future__ import annotations
 
 import logging
+import math
 import os
 import socket
 import threading
@@ -131,10 +132,12 @@ class Engine:
         """That of its board when the claim under way was sent."""
         self.asks_all = self.asks_missed = False
         """What the claim under way asks for: all claims of ours, or those above the last that has arrived."""
-        self.missing = dict.fromkeys(self.left, 0)
-        """How many jobs of each board claims without an answer may have taken, that have not arrived."""
-        self.looked = dict.fromkeys(self.left, 0)
-        """`troubles` at the last claim that has asked for them."""
+        self.missing: dict[str, float] = dict.fromkeys(self.left, math.inf if options.named else 0)
+        """How many jobs of each board claims without an answer may have taken, that have not arrived. An
+        earlier process of our name may have any number, unless it was ended.
+        """
+        self.looked = dict.fromkeys(self.left, False)
+        """Whether a claim that was sent after them, and asked for them, was answered."""
         self.had_missed = dict.fromkeys(self.left, 0)
         """`troubles` at the last claim that has brought all that a board had above the last token."""
         self.had_all = dict.fromkeys(self.left, 0)
@@ -195,7 +198,14 @@ class Engine:
             if claimed is not None:
                 # All but the first ask for what was missed: they get what others have taken, or take as much.
                 most = 2 * (self.options.concurrency + self.options.prefetch)
-                self.missing[claimed.key] = min(self.missing[claimed.key] + self.asked, most)
+                missing = self.missing[claimed.key]
+                self.missing[claimed.key] = max(missing, min(missing + self.asked, most))
+                self.looked[claimed.key] = False
+
+    def started_anew(self, shard: Requests) -> None:
+        """The server has ended what an earlier process of our name held."""
+        with self.lock:
+            self.missing[shard.key] = 0
 
     def _holds_of(self, board: str) -> bool:
         with self.lock:
@@ -225,9 +235,7 @@ class Engine:
         other_lease = False
         with self.lock:
             key, (asked, self.asked) = shard.key, (self.asked, 0)
-            seen, missing = self.seen[key], self.missing[key]
-            # Sent after an answered one: the server has read the claims without an answer before it.
-            looks_again = self.asks_missed and self.looked[key] == self.told_at
+            seen, missing, looked = self.seen[key], self.missing[key], self.looked[key]
             if jobs and not seen and not self.asks_missed:
                 # What has lower tokens is not ours.
                 self.left[key] = min(job.token for job in jobs) - 1
@@ -235,7 +243,8 @@ class Engine:
                 is_new = not self.asks_missed
                 if job.token > seen:
                     is_new = is_new or not missing
-                    missing = max(missing - 1, 0) if looks_again else missing
+                    # The server has read them all once a claim behind them was answered.
+                    missing = max(missing - 1, 0) if looked else missing
                 run = self._hold(shard, job, is_new)
                 if run is not None:
                     runs.append(run)
@@ -244,14 +253,8 @@ class Engine:
             is_early = 0 < self.early[key] <= self.seen[key]
             if is_early:
                 self.early[key] = 0
-            if self.asks_missed:
-                self.missing[key], self.looked[key] = missing, self.told_at
-            if len(jobs) < asked:
-                self.missing[key] = 0
-                if self.asks_missed:
-                    self.had_missed[key] = self.told_at
-                if self.asks_all:
-                    self.had_all[key] = self.told_at
+            self.missing[key] = missing
+            self._answered(key, len(jobs) < asked)
             self.busy += len(runs)
             stopping = self.stopping
             if not full or stopping:
@@ -264,6 +267,24 @@ class Engine:
         elif runs:
             self.pool.submit(runs)
         return len(runs)
+
+    def found_none(self, shard: Requests) -> None:
+        """A claim that did not wait has brought nothing; others follow under the same right to claim."""
+        with self.lock:
+            self._answered(shard.key, True)
+
+    def _answered(self, key: str, is_short: bool) -> None:
+        """`is_short`: the claim has brought fewer jobs than it asked for."""
+        self.looked[key] = self.asks_missed
+        # A claim that does not ask for what was missed says nothing about it, until it brings a job: what an
+        # earlier process of our name holds has lower tokens, and is not asked for any more.
+        has_all = is_short if self.asks_missed else self.seen[key] > 0
+        if has_all:
+            self.missing[key] = 0
+        if is_short and self.asks_missed:
+            self.had_missed[key] = self.told_at
+        if is_short and self.asks_all:
+            self.had_all[key] = self.told_at
 
     def not_claimed(self) -> None:
         """The claim under way has come to nothing."""

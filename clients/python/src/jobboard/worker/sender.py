@@ -282,7 +282,7 @@ class Sender(threading.Thread):
             self._again(ends, reports, steps, error, begun)
             return
         except Exception as error:  # words that redis-py cannot send
-            batch.unsent(self.shards)
+            batch.unsent(self.shards, may_have_claimed=False)
             self._without_unsendable(batch, ends, reports, steps, error)
             return
         self.backoff.reset()
