@@ -34,11 +34,12 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
     let groups = alike::groups(&newest);
     let mut parts = Vec::new();
     let is_first = !cx.query.is_set("cursor") && !cx.query.is_set("from");
-    if one.is_none() && is_first && !newest.is_empty() {
-        parts.push(Part {
-            id: "alike",
-            body: table_of_groups(cx, &board, &groups, newest.len(), older_ones.is_none()),
-        });
+    if one.is_none() && is_first {
+        let body = match newest.is_empty() {
+            true => html! {},
+            false => table_of_groups(cx, &board, &groups, newest.len(), older_ones.is_none()),
+        };
+        parts.push(Part { id: "alike", body });
     }
     let list = match cx.query.bytes("cursor") {
         Some(cursor) => older(cx, &board, cursor).await?,

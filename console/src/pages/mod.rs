@@ -50,6 +50,8 @@ pub struct View {
     pub place: &'static str,
     /// What stands above the parts and is not told anew.
     pub head: Markup,
+    /// An open page shows only parts that it was loaded with, and leaves one that does not come as it is: a part
+    /// that has nothing to show any more comes empty.
     pub parts: Vec<Part>,
 }
 
@@ -76,8 +78,10 @@ impl Part {
 /// What an open page remembers from one look to the next.
 #[derive(Default)]
 pub struct Memory {
-    /// Whether what does not change on a living page has been sent.
+    /// Whether a look has succeeded: what does not change on a living page has been sent.
     pub told: bool,
+    /// Which job of its id was shown.
+    pub seq: i64,
     /// What was read of the job's data.
     pub job: job::Kept,
     /// What was read of the job's output.

@@ -49,10 +49,10 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
         let (title, head) = (String::new(), html! {});
         return Ok(View { title, board: Some(board), place: "Statistics", head, parts: vec![trend] });
     }
-    memory.told = true;
     let kept = days_kept(cx, &board).await?;
     let days = cx.query.number("days").unwrap_or(14).clamp(1, kept.clamp(1, MOST_DAYS));
     let told = try_join_all((0..days).map(|day| stats(cx, &board, queue.as_deref(), day))).await?;
+    memory.told = true;
     let head = html! {
         h1 { "Statistics of " (name(&board)) @if let Some(queue) = &queue { ", queue " (name(queue)) } }
         form.filters action=(own("/stats")) {

@@ -85,6 +85,18 @@ def test_what_is_the_same_stands_together(page: Page, reading: Console, failures
     expect(page.locator("#jobs > li")).to_have_count(5)
 
 
+def test_groups_come_and_go_while_the_page_is_open(page: Page, reading: Console, board: Board):
+    page.goto(reading.at("/failures", b=board.key))
+    expect(page.locator("#pulse")).to_have_text("live")
+    for id in ["a", "b"]:
+        fail(board, id, "IOError", "broken")
+    expect(page.locator(".groups li")).to_have_count(1)
+    expect(page.locator("#alike")).to_contain_text("The same failure")
+    board.requeue("a", "b")
+    expect(page.locator("#list")).to_contain_text("There is no failed job.")
+    expect(page.locator("#alike")).to_have_text("")
+
+
 def test_the_course_of_each_group(page: Page, consoles, fresh_server):
     """Bars over the time of all failures that are looked at, so that groups can be compared."""
     server = fresh_server("clock", "manual")

@@ -323,6 +323,55 @@ def test_a_job_that_has_gone(page: Page, reading: Console, board: Board):
     assert reading.ask(reading.at("/board", b="no such board")).status == 404
 
 
+def test_a_job_that_goes_while_its_page_is_open(page: Page, writing: Console, board: Board):
+    """Nothing of it stays; and of another job under its id all is shown."""
+    board.post("old payload", id="j")
+    token = board.claim_one()["token"]
+    page.goto(writing.at("/job", b=board.key, id="j"))
+    expect(page.locator("#pulse")).to_have_text("live")
+    board.consume("w1", "j", token=token)
+    now = page.locator("#now")
+    expect(page.locator("#record")).to_have_text("The server no longer keeps its record.")
+    for part in ["now", "history", "graph", "data"]:
+        expect(page.locator(f"#{part}")).to_have_text("")
+    board.post("new payload", id="j", replace=True)
+    expect(now).to_contain_text("ready")
+    expect(page.locator("#data")).to_contain_text("new payload")
+    board.delete("j")
+    expect(page.locator("#record")).to_have_text("The server no longer keeps its record.")
+    for part in ["now", "explain", "history", "graph", "data"]:
+        expect(page.locator(f"#{part}")).to_have_text("")
+    board.post("newest payload", id="j")
+    expect(page.locator("#data")).to_contain_text("newest payload")
+
+
+def test_data_of_a_job_is_read_again_when_that_failed(page: Page, reading: Console, board: Board, store):
+    board.post("p" * 300_000, id="j")
+    token = board.claim_one()["token"]
+    page.goto(reading.at("/job", b=board.key, id="j"))
+    expect(page.locator("#pulse")).to_have_text("live")
+    before = store.info("stats")["client_output_buffer_limit_disconnections"]
+    with store.configured(client_output_buffer_limit="normal 65536 0 0"):
+        board.consume("w1", "j", token=token, result="all is well")
+        broken = lambda: store.info("stats")["client_output_buffer_limit_disconnections"]  # noqa: E731
+        wait_until(lambda: broken() > before, what="the server refuses to send it")
+    expect(page.locator("#data")).to_contain_text("all is well")
+
+
+def test_a_graph_that_is_cut_says_so(page: Page, reading: Console, board: Board, store):
+    """Also when the server ends the list of those that wait."""
+    board.post(id="first")
+    names = [f"{number:0>200}" for number in range(20)]
+    for name in names:
+        board.post(id=name, after=["first"])
+    page.goto(reading.at("/job", b=board.key, id="first"))
+    expect(page.locator("#graph svg a")).to_have_count(21)
+    expect(page.locator("#graph")).not_to_contain_text("There are more")
+    with store.configured(jobboard__max_reply=2048):
+        page.goto(reading.at("/job", b=board.key, id="first"))
+        expect(page.locator("#graph")).to_contain_text("There are more")
+
+
 def test_the_graph_of_a_job(page: Page, reading: Console, shop: Board):
     page.goto(reading.at("/job", b=shop.key, id="ship-42"))
     graph = page.locator("svg.graph")

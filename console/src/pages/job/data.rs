@@ -28,7 +28,7 @@ const STEPS: usize = 200;
 /// Fetching more than this at each report of a worker would be a burden …
 const LARGE: usize = 64 * 1024;
 
-/// … so it is fetched again when the state changes, or after this.
+/// … so it is fetched again when the state changes, or after this. So is what could not be fetched.
 const LARGE_PACE: Duration = Duration::from_secs(20);
 
 /// What an open page remembers of the job's data.
@@ -38,6 +38,7 @@ pub struct Kept {
     of: Option<(i64, String)>,
     read: Option<Instant>,
     is_large: bool,
+    failed: bool,
     pub steps: Vec<Step>,
     pub signals: Vec<Signal>,
 }
@@ -75,11 +76,14 @@ pub async fn refresh(
         Some(of) if is_young => of.1 == now.1,
         of => of.as_ref() == Some(&now),
     };
-    if is_same {
+    let is_due = kept.failed && kept.read.is_some_and(|read| read.elapsed() >= LARGE_PACE);
+    if is_same && !is_due {
         return None;
     }
     (kept.of, kept.read) = (Some(now), Some(Instant::now()));
-    Some(read(cx, board, id, kept).await)
+    let drawn = read(cx, board, id, kept).await;
+    kept.failed = drawn.is_err();
+    Some(drawn)
 }
 
 async fn read(cx: &RequestContext, board: &[u8], id: &[u8], kept: &mut Kept) -> Result<Markup, Failure> {

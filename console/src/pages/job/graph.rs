@@ -106,9 +106,10 @@ pub async fn draw(cx: &RequestContext, board: &[u8], record: &Record) -> Result<
 async fn children(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), Failure> {
     let mut command = board_command("GET", board);
     command.arg(id).arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS).arg("CHILDREN").arg("COUNT").arg(FAN + 1);
-    let reply = list(cx.ask(board, command).await?);
-    let mut found = records(reply.into_iter().nth(2).unwrap_or(Value::Nil));
-    net.cut |= found.len() > FAN;
+    let mut reply = list(cx.ask(board, command).await?).into_iter().skip(1);
+    let is_whole = reply.next().is_none_or(|cursor| bytes(&cursor) == b"0");
+    let mut found = records(reply.next().unwrap_or(Value::Nil));
+    net.cut |= !is_whole || found.len() > FAN;
     found.truncate(FAN);
     for child in found {
         net.note(child);
@@ -120,8 +121,8 @@ async fn children(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -
 async fn waiting(cx: &RequestContext, board: &[u8], id: &[u8], net: &mut Net) -> Result<(), Failure> {
     let mut command = board_command("LIST", board);
     command.arg("AFTER").arg(id).arg("COUNT").arg(FAN + 1).arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
-    let (_, mut found) = page(cx.ask(board, command).await?);
-    net.cut |= found.len() > FAN;
+    let (next, mut found) = page(cx.ask(board, command).await?);
+    net.cut |= next.is_some() || found.len() > FAN;
     found.truncate(FAN);
     found.into_iter().for_each(|record| net.note(record));
     Ok(())

@@ -73,6 +73,10 @@ const FIELDS: [&str; 42] = [
     "spent",
 ];
 
+/// The parts of the page, from above.
+const PARTS: [&str; 10] =
+    ["now", "awaits", "explain", "history", "find", "found", "record", "graph", "output", "data"];
+
 pub fn id(cx: &RequestContext) -> Result<Vec<u8>, Failure> {
     let named = cx.query.bytes("id").map(<[u8]>::to_vec);
     named.ok_or_else(|| Failure::BadRequest("The address names no job (id=…).".into()))
@@ -84,8 +88,15 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     get.arg(&id).arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
     let record = Record::read(cx.ask(&board, get).await?);
     let explain = explain::draw(cx, &board, &id).await;
+    let seq = record.as_ref().map_or(0, |record| record.int("seq"));
+    let was_shown = memory.told;
+    if memory.seq != seq {
+        // Of another job under this id nothing is known.
+        *memory = Memory { seq, ..Memory::default() };
+    }
+    memory.told = true;
     let Some(record) = record else {
-        return removed(board, &id, explain);
+        return removed(board, &id, explain, was_shown);
     };
     let entries = history(cx, &board, &id).await;
     let word = record.text("state");
@@ -125,20 +136,33 @@ pub async fn view(cx: &RequestContext, memory: &mut Memory) -> Result<View, Fail
     Ok(View { title: shown(&id), board: Some(board), place: "Job", head, parts })
 }
 
-/// A job without a record: the board may still know how it ended.
-fn removed(board: Vec<u8>, id: &[u8], explain: Result<Option<Markup>, Failure>) -> Result<View, Failure> {
-    let Some(told) = explain? else {
-        return Err(Failure::NotFound("The board has no job of this id.".into()));
+/// A job without a record: the board may still know how it ended. From an open page that has shown it, it goes.
+fn removed(
+    board: Vec<u8>,
+    id: &[u8],
+    explain: Result<Option<Markup>, Failure>,
+    was_shown: bool,
+) -> Result<View, Failure> {
+    let told = match explain {
+        Ok(None) | Err(Failure::NotAllowed(_) | Failure::Server(_)) if was_shown => html! {},
+        Ok(None) => return Err(Failure::NotFound("The board has no job of this id.".into())),
+        Ok(Some(told)) => told,
+        Err(failure) => return Err(failure),
     };
+    let mut parts = PARTS.map(|id| Part { id, body: html! {} });
+    for part in &mut parts {
+        match part.id {
+            "record" => part.body = html! { p { "The server no longer keeps its record." } },
+            "explain" => part.body = told.clone(),
+            _ => {}
+        }
+    }
     Ok(View {
         title: shown(id),
         head: html! { h1 { "Job " (name(id)) } },
         board: Some(board),
         place: "Job",
-        parts: vec![
-            Part { id: "record", body: html! { p { "The server no longer keeps its record." } } },
-            Part { id: "explain", body: told },
-        ],
+        parts: parts.into(),
     })
 }
 
