@@ -31,6 +31,8 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
 struct Waiting {
     queues: Vec<Vec<u8>>,
     ready: i64,
+    /// Further queues with ready jobs were not looked at.
+    cut: bool,
 }
 
 /// Queues whose jobs a link to what waits names.
@@ -39,11 +41,12 @@ const LINKED: usize = 50;
 /// What waits behind each limit, as far as queues name limits for themselves.
 async fn waiting(cx: &RequestContext, board: &[u8]) -> HashMap<Vec<u8>, Waiting> {
     let mut found: HashMap<Vec<u8>, Waiting> = HashMap::new();
-    let (rows, _) = queue_rows(cx, board).await.unwrap_or_default();
-    for row in rows.iter().filter(|row| row.int("ready") > 0) {
+    let looked = queue_rows(cx, board).await.unwrap_or_default();
+    for row in looked.rows.iter().filter(|row| row.int("ready") > 0) {
         for limit in row.list("limits") {
             let waiting = found.entry(bytes(&limit)).or_default();
             waiting.ready += row.int("ready");
+            waiting.cut = !looked.all_ready;
             waiting.queues.push(row.bytes("queue"));
         }
     }
@@ -54,8 +57,7 @@ impl Waiting {
     fn draw(&self, board: &[u8]) -> Markup {
         let queues = self.queues.iter().map(|queue| ("queue", queue.as_slice()));
         let filters: Vec<(&str, &[u8])> = std::iter::once(("state", &b"ready"[..])).chain(queues).collect();
-        let text =
-            html! { (number(self.ready)) @if self.ready == 1 { " ready job" } @else { " ready jobs" } };
+        let text = html! { @if self.cut { "at least " } (number(self.ready)) @if self.ready == 1 { " ready job" } @else { " ready jobs" } };
         html! {
             @if self.queues.len() > LINKED { (text) } @else { a href=(jobs_address(board, &filters)) { (text) } }
             ": "

@@ -2,7 +2,7 @@
 
 use maud::{html, Markup};
 
-use super::attention::{queue_rows, Only};
+use super::attention::{queue_rows, Looked, Only};
 use super::board::{at_most, rows, ROWS};
 use super::boards::{age, drain};
 use super::layout::hidden;
@@ -89,7 +89,7 @@ async fn listed(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
 /// Those that need a person for one reason, among the queues in which the first page looks for them.
 async fn those(cx: &RequestContext, board: &[u8], only: Only) -> Result<Markup, Failure> {
     let text = cx.query.text("name").unwrap_or_default().to_lowercase();
-    let (mut rows, whole) = queue_rows(cx, board).await?;
+    let Looked { mut rows, all, .. } = queue_rows(cx, board).await?;
     let looked = rows.len();
     rows.retain(|row| only.takes(row) && shown(&row.bytes("queue")).to_lowercase().contains(&text));
     match cx.query.text("sort").filter(|sort| ORDERS.iter().any(|(field, _)| field == sort)) {
@@ -102,7 +102,7 @@ async fn those(cx: &RequestContext, board: &[u8], only: Only) -> Result<Markup, 
         p {
             (number(count as i64)) @if count == 1 { " queue" } @else { " queues" }
             @if count > ROWS { ", of which these are the first " (ROWS) }
-            @if !whole { ", among " (number(looked as i64)) ": the first by name and those with most ready jobs" }
+            @if !all { ", among " (number(looked as i64)) ": the first by name and those with most ready jobs" }
             "."
         }
         (table(cx, board, &rows))

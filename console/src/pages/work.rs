@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use futures_util::future::join;
 use maud::{html, Markup};
 use redis::Value;
 
@@ -13,20 +12,24 @@ use crate::failure::Failure;
 use crate::format::{count_link, name, number, soon};
 use crate::names::address;
 
-/// Who is registered, and who holds jobs without being so; and where the next page begins.
+/// Who is registered, and behind the last of them who holds jobs without being so; and where the next page begins.
 pub async fn all_workers(
     cx: &RequestContext,
     board: &[u8],
 ) -> Result<(Vec<Record>, Option<Vec<u8>>), Failure> {
-    let (holding, registered) =
-        join(all_rows(cx, board, "WORKERS"), rows(cx, board, "WORKER LIST", &[], "workers")).await;
-    let (next, mut rows) = match registered {
-        Ok(page) => page,
+    let (next, mut rows) = match rows(cx, board, "WORKER LIST", &[], "workers").await {
         Err(Failure::NotAllowed(_)) => (None, Vec::new()),
-        Err(failure) => return Err(failure),
+        registered => registered?,
     };
-    let known: HashSet<Vec<u8>> = rows.iter().map(|row| row.bytes("worker")).collect();
-    let unknown = holding?.into_iter().filter(|row| !known.contains(&row.bytes("worker")));
+    if next.is_some() {
+        return Ok((rows, next));
+    }
+    let holding = all_rows(cx, board, "WORKERS").await?;
+    let known: HashSet<Vec<u8>> = match cx.query.is_set("workers") {
+        false => rows.iter().map(|row| row.bytes("worker")).collect(),
+        true => all_rows(cx, board, "WORKER LIST").await?.iter().map(|row| row.bytes("worker")).collect(),
+    };
+    let unknown = holding.into_iter().filter(|row| !known.contains(&row.bytes("worker")));
     rows.extend(unknown.take(ROWS));
     Ok((rows, next))
 }

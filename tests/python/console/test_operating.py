@@ -56,6 +56,24 @@ def test_what_each_worker_does_now(page: Page, reading: Console, shop: Board):
     expect(row(page, "new-worker").locator("td[data-label='does now']")).to_contain_text("tidy now, since")
 
 
+def test_who_is_registered_is_known_on_every_page(page: Page, reading: Console, board: Board):
+    """Whoever holds jobs without a registration comes behind all others."""
+    for number in range(120):
+        board.worker("REGISTER", f"w{number:03}", role="r")
+    board.post_many(2)
+    board.claim_one("w119")
+    board.claim_one("a")
+    page.goto(reading.at("/workers", b=board.key))
+    rows = page.locator("#workers tbody tr")
+    expect(rows).to_have_count(100)
+    expect(rows.filter(has_text="not registered")).to_have_count(0)
+    page.get_by_role("link", name="More").click()
+    expect(rows).to_have_count(21)
+    expect(rows.filter(has_text="not registered")).to_have_count(1)
+    expect(rows.last.locator("th")).to_have_text("a")
+    expect(page.get_by_role("link", name="More")).to_have_count(0)
+
+
 def test_a_worker_is_made_quiet_and_resumed(page: Page, writing: Console, reading: Console, board: Board):
     """Only a registered one, and only where actions are on."""
     board.worker("REGISTER", "w 1")
@@ -167,6 +185,24 @@ def test_what_limits_and_groups_hold_back(page: Page, reading: Console, board: B
     expect(row(page, "api", "#limits")).to_contain_text("full")
     row(page, "api", "#limits").get_by_role("link", name="2 ready jobs").click()
     expect(page.locator("table.jobs tbody tr")).to_have_count(2)
+
+
+def test_what_waits_behind_a_limit_in_very_many_queues(page: Page, reading: Console, board: Board):
+    """Not all of them are looked at, and the page says so."""
+    board.set(limit="api", concurrency=0)
+    board.post(queue="a")
+    board.set(queue="a", limits=["api"])
+    page.goto(reading.at("/limits", b=board.key))
+    expect(row(page, "api", "#limits")).to_contain_text(re.compile("(?<!at least )1 ready job: full"))
+    for number in range(1000):
+        board.post(queue=f"q{number}")
+    page.goto(reading.at("/limits", b=board.key))
+    expect(row(page, "api", "#limits")).to_contain_text("at least 1 ready job: full")
+    page.goto(reading.at("/board", b=board.key))
+    expect(page.locator("#needs li").last).to_contain_text("others may have ready jobs as well")
+    board.claim("w1", queues=[], count=2)
+    page.goto(reading.at("/limits", b=board.key))
+    expect(row(page, "api", "#limits")).to_contain_text(re.compile("(?<!at least )1 ready job: full"))
 
 
 def test_a_schedule_is_made_and_edited(page: Page, writing: Console, board: Board):

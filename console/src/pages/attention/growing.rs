@@ -10,7 +10,7 @@ use super::Need;
 use crate::alike::{self, headline, Alike};
 use crate::app::RequestContext;
 use crate::connection::board_command;
-use crate::connection::reply::{page, Record};
+use crate::connection::reply::{int, page, Record};
 use crate::failure::Failure;
 use crate::format::{board_address, jobs_address, name, now, number};
 
@@ -24,26 +24,36 @@ const LOOK: usize = 200;
 type Key = (Vec<u8>, Option<String>);
 
 /// The failures of one window, as far as they were read.
+#[derive(Default)]
 struct Window {
     /// Failed jobs, newest first, with `kind`, `message` and `ended`.
     failed: Vec<Record>,
     /// Those that moved to a dead queue.
     dead: Vec<Record>,
-    /// Whether all failed jobs were read, and all dead ones.
-    whole: (bool, bool),
+    /// Whether failed jobs of the window were left, and dead ones.
+    cut: (bool, bool),
+    /// Failed jobs that were left, where the server counts so far.
+    unread: Option<i64>,
 }
 
 impl Window {
+    /// With the jobs that moved to a dead queue after `from`, and up to `to`.
+    fn with(self, dead: &[DeadQueue], from: i64, to: i64) -> Self {
+        let moved = |job: &&Record| (from + 1..=to).contains(&job.record("origin").int("at"));
+        let jobs = dead.iter().flat_map(|dead| &dead.jobs).filter(moved).cloned().collect();
+        Self { dead: jobs, cut: (self.cut.0, dead.iter().any(|dead| !dead.whole)), ..self }
+    }
+
     fn is_whole(&self) -> bool {
-        self.whole.0 && self.whole.1
+        !self.cut.0 && !self.cut.1
     }
 
     /// How many ms the failed jobs cover: the window, or from the newest that was read to the oldest.
     fn covered(&self) -> i64 {
         let ended = |row: Option<&Record>| row.map_or(0, |row| row.int("ended"));
-        match self.whole.0 {
-            true => WINDOW,
-            false => (ended(self.failed.first()) - ended(self.failed.last())).clamp(1, WINDOW),
+        match self.cut.0 {
+            false => WINDOW,
+            true => (ended(self.failed.first()) - ended(self.failed.last())).clamp(1, WINDOW),
         }
     }
 
@@ -56,7 +66,9 @@ impl Window {
         let mut counts: HashMap<Key, Count> = HashMap::new();
         for (alike, jobs) in failed {
             let pace = jobs as f64 * WINDOW as f64 / self.covered() as f64;
-            counts.insert(alike, Count { jobs, dead: 0, pace });
+            // A burst of a second does not go on for the whole window.
+            let most = self.unread.map_or(f64::INFINITY, |unread| jobs as f64 + unread as f64);
+            counts.insert(alike, Count { jobs, dead: 0, pace: pace.min(most) });
         }
         for (alike, jobs) in dead {
             let count = counts.entry(alike).or_default();
@@ -72,7 +84,7 @@ struct Count {
     jobs: usize,
     /// How many of them moved to a dead queue.
     dead: usize,
-    /// How many a whole window would have, if it went like the part that was read.
+    /// How many a whole window would have, if it went like the part that was read; no more than it can have.
     pace: f64,
 }
 
@@ -92,7 +104,7 @@ pub async fn needs(
     dead: &[DeadQueue],
 ) -> Result<Vec<Need>, Failure> {
     let (last, before) = match info.int("failed") {
-        0 => ((Vec::new(), true), (Vec::new(), true)),
+        0 => (Window::default(), Window::default()),
         _ => {
             let (last, before) =
                 join(failed(cx, board, "-15m", "+"), failed(cx, board, "-30m", "-15m")).await;
@@ -100,13 +112,8 @@ pub async fn needs(
         }
     };
     let at = now();
-    let window = |(failed, whole): (Vec<Record>, bool), from: i64, to: i64| Window {
-        failed,
-        dead: dead_within(dead, from, to),
-        whole: (whole, dead.iter().all(|dead| dead.whole)),
-    };
-    let last = window(last, at - WINDOW, i64::MAX);
-    let before = window(before, at - 2 * WINDOW, at - WINDOW);
+    let last = last.with(dead, at - WINDOW, i64::MAX);
+    let before = before.with(dead, at - 2 * WINDOW, at - WINDOW);
     let earlier = before.counts();
     let now = last.counts();
     let rows = last.rows();
@@ -170,33 +177,38 @@ pub async fn needs(
 
 /// How many failures of this sort 15 minutes have now.
 pub async fn pace_now(cx: &RequestContext, board: &[u8], alike: &Alike) -> Result<f64, Failure> {
-    let (failed, whole) = failed(cx, board, "-15m", "+").await?;
-    let (queues, _) = super::queues::rows(cx, board).await?;
+    let window = failed(cx, board, "-15m", "+").await?;
+    let queues = super::queues::rows(cx, board).await?.rows;
     let dead = super::queues::dead(cx, board, &queues).await;
-    let window = Window { failed, dead: dead_within(&dead, now() - WINDOW, i64::MAX), whole: (whole, true) };
+    let window = window.with(&dead, now() - WINDOW, i64::MAX);
     let key = (alike.kind.clone(), alike.pattern.clone());
     Ok(window.counts().get(&key).map_or(0.0, |count| count.pace))
 }
 
-/// The newest failed jobs that ended between these times, and whether those are all.
-async fn failed(
-    cx: &RequestContext,
-    board: &[u8],
-    from: &str,
-    to: &str,
-) -> Result<(Vec<Record>, bool), Failure> {
+/// The newest failed jobs that ended between these times.
+async fn failed(cx: &RequestContext, board: &[u8], from: &str, to: &str) -> Result<Window, Failure> {
     let mut command = board_command("LIST", board);
     command.arg("STATE").arg("failed").arg("ENDED").arg(from).arg(to).arg("REV").arg("COUNT").arg(LOOK);
     command.arg("FIELDS").arg(3).arg("kind").arg("message").arg("ended");
-    let (next, rows) = page(cx.ask_shared(board, command).await?);
-    Ok((rows, next.is_none()))
-}
-
-/// The jobs that moved to a dead queue after `from`, and up to `to`.
-fn dead_within(dead: &[DeadQueue], from: i64, to: i64) -> Vec<Record> {
-    let jobs = dead.iter().flat_map(|dead| &dead.jobs);
-    let moved = |job: &&Record| (from + 1..=to).contains(&job.record("origin").int("at"));
-    jobs.filter(moved).cloned().collect()
+    let (reply, listed) = cx.ask_dated(board, command).await?;
+    let (next, failed) = page(reply);
+    let mut window = Window { failed, cut: (next.is_some(), false), ..Window::default() };
+    if window.cut.0 {
+        let mut command = board_command("COUNT", board);
+        command.arg("STATE").arg("failed").arg("ENDED").arg(from).arg(to);
+        let counted = match cx.ask_dated(board, command.clone()).await {
+            // A count from before the list may lack the jobs of a burst.
+            Ok((_, counted)) if counted < listed => cx.ask(board, command).await,
+            counted => counted.map(|(count, _)| count),
+        };
+        let all = match counted {
+            // There may be more than one call counts.
+            Err(Failure::NotAllowed(_) | Failure::Server(_)) => None,
+            counted => int(&counted?),
+        };
+        window.unread = all.map(|all| (all - window.failed.len() as i64).max(0));
+    }
+    Ok(window)
 }
 
 fn said(alike: &Alike, message: &[u8]) -> Markup {
@@ -247,10 +259,14 @@ mod tests {
     #[test]
     fn a_window_that_was_read_in_part_counts_for_the_time_that_it_covers() {
         let failed: Vec<Record> = (0..60).map(|n| row("A", 1_000_000 - n * 1000)).collect();
-        let mut window = Window { failed, dead: vec![row("A", 0), row("B", 0)], whole: (true, true) };
+        let dead = vec![row("A", 0), row("B", 0)];
+        let mut window = Window { failed, dead, ..Window::default() };
         assert_eq!((pace(&window, "A"), pace(&window, "B")), (61.0, 1.0));
-        window.whole.0 = false;
+        window.cut.0 = true;
         // 60 failures in 59 s: some 900 in 15 minutes.
         assert!((900.0..920.0).contains(&pace(&window, "A")), "{}", pace(&window, "A"));
+        // The whole window has no more than these.
+        window.unread = Some(240);
+        assert_eq!(pace(&window, "A"), 301.0);
     }
 }

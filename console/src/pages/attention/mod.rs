@@ -10,7 +10,7 @@ use futures_util::future::join3;
 use maud::{html, Markup};
 
 pub use self::growing::pace_now;
-pub use self::queues::{is_unserved, rows as queue_rows, Only};
+pub use self::queues::{is_unserved, rows as queue_rows, Looked, Only};
 use super::board::ROWS;
 use crate::app::RequestContext;
 use crate::connection::board_command;
@@ -90,13 +90,13 @@ pub async fn of(cx: &RequestContext, board: &[u8], info: &Record) -> Result<Vec<
 /// What their queues need, and the kinds of failure, for which dead queues count as well. The second is there
 /// also when the server refuses to list the queues.
 async fn of_queues(cx: &RequestContext, board: &[u8], info: &Record) -> (Found, Found) {
-    let rows = queues::rows(cx, board).await.map(|(rows, _)| rows);
-    let dead = match &rows {
-        Ok(rows) => queues::dead(cx, board, rows).await,
+    let looked = queues::rows(cx, board).await;
+    let dead = match &looked {
+        Ok(looked) => queues::dead(cx, board, &looked.rows).await,
         Err(_) => Vec::new(),
     };
     let failures = growing::needs(cx, board, info, &dead).await;
-    (rows.map(|rows| queues::needs(board, info, &rows, &dead)), failures)
+    (looked.map(|looked| queues::needs(board, info, &looked, &dead)), failures)
 }
 
 fn of_the_board(board: &[u8], info: &Record) -> Vec<Need> {

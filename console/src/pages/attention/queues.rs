@@ -37,19 +37,29 @@ pub struct DeadQueue {
     pub whole: bool,
 }
 
-/// The queues that are looked at, and whether these are all of the board.
-pub async fn rows(cx: &RequestContext, board: &[u8]) -> Result<(Vec<Record>, bool), Failure> {
+/// The queues that are looked at.
+#[derive(Default)]
+pub struct Looked {
+    pub rows: Vec<Record>,
+    /// Whether these are all queues of the board, and whether all that have ready jobs are known to be among them.
+    pub all: bool,
+    pub all_ready: bool,
+}
+
+pub async fn rows(cx: &RequestContext, board: &[u8]) -> Result<Looked, Failure> {
     let mut command = board_command("QUEUES", board);
     command.arg("COUNT").arg(QUEUES);
     let (next, mut rows) = page(cx.ask_shared(board, command).await?);
-    if next.is_some() {
-        let mut command = board_command("QUEUES", board);
-        command.arg("BY").arg("ready").arg("COUNT").arg(QUEUES);
-        let (_, fullest) = page(cx.ask_shared(board, command).await?);
-        let known: HashSet<Vec<u8>> = rows.iter().map(|row| row.bytes("queue")).collect();
-        rows.extend(fullest.into_iter().filter(|row| !known.contains(&row.bytes("queue"))));
+    if next.is_none() {
+        return Ok(Looked { rows, all: true, all_ready: true });
     }
-    Ok((rows, next.is_none()))
+    let mut command = board_command("QUEUES", board);
+    command.arg("BY").arg("ready").arg("COUNT").arg(QUEUES);
+    let (next, fullest) = page(cx.ask_shared(board, command).await?);
+    let all_ready = next.is_none() || fullest.last().is_none_or(|row| row.int("ready") == 0);
+    let known: HashSet<Vec<u8>> = rows.iter().map(|row| row.bytes("queue")).collect();
+    rows.extend(fullest.into_iter().filter(|row| !known.contains(&row.bytes("queue"))));
+    Ok(Looked { rows, all: false, all_ready })
 }
 
 /// The dead jobs in the queues that others name as their dead queue. A queue that no other names any more may
@@ -85,10 +95,10 @@ async fn dead_jobs(cx: &RequestContext, board: &[u8], queue: Vec<u8>) -> Option<
     Some(DeadQueue { queue, jobs, whole: next.is_none() })
 }
 
-pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -> Vec<Need> {
+pub fn needs(board: &[u8], info: &Record, looked: &Looked, dead: &[DeadQueue]) -> Vec<Need> {
     let mut needs = Vec::new();
     let (mut paused, mut unserved) = (Alike::default(), Alike::default());
-    for row in rows {
+    for row in &looked.rows {
         let queue = row.bytes("queue");
         let ready = row.int("ready");
         let to = jobs_address(board, &[("state", b"ready"), ("queue", &queue)]);
@@ -126,6 +136,14 @@ pub fn needs(board: &[u8], info: &Record, rows: &[Record], dead: &[DeadQueue]) -
     }
     needs.extend(paused.listed(board, Only::Paused));
     needs.extend(unserved.listed(board, Only::Unserved));
+    if !looked.all_ready {
+        let text = html! {
+            "This list looks at " (number(looked.rows.len() as i64)) " queues of the board, the first by name and"
+            " those with most ready jobs: others may have ready jobs as well"
+        };
+        let to = address("/queues", &[("b", board)]);
+        needs.push(Need { weight: 0, text, to, link: "Queues", acts: Vec::new() });
+    }
     needs
 }
 
