@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
@@ -21,7 +22,6 @@ use crate::connection::place::{Place, User};
 use crate::connection::Link;
 use crate::endings::Endings;
 use crate::failure::Failure;
-use crate::format::now;
 use crate::history::History;
 use crate::metrics::Metrics;
 use crate::names::{coded, own};
@@ -196,11 +196,14 @@ impl RequestContext {
         self.ask_dated(board, command).await.map(|(value, _)| value)
     }
 
-    /// The same, and when that was asked (Unix ms).
-    pub async fn ask_dated(&self, board: &[u8], command: redis::Cmd) -> Result<(redis::Value, i64), Failure> {
+    /// The same, and when that was asked.
+    pub async fn ask_dated(
+        &self,
+        board: &[u8],
+        command: redis::Cmd,
+    ) -> Result<(redis::Value, Instant), Failure> {
         let (link, answers) = (&self.session.link, &self.session.answers);
-        let (value, began) = answers.ask(link, board, command, !self.is_live).await?;
-        Ok((value, now() - began.elapsed().as_millis() as i64))
+        answers.ask(link, board, command, !self.is_live).await
     }
 
     pub fn fail(&self, failure: &Failure) -> Response {

@@ -38,6 +38,14 @@ pub struct Read {
     pub whole: bool,
 }
 
+/// How many jobs the server counted as done today, by answers that it gave before and after it was asked for the
+/// done jobs of a look. Each may be unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Completed {
+    pub before: Option<i64>,
+    pub after: Option<i64>,
+}
+
 /// Times in ms, each rounded down to six binary digits: percentiles are exact to 3 %.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times(BTreeMap<i64, i64>);
@@ -123,9 +131,7 @@ impl Reach {
             }
             self.then.extend(rows.iter().filter(|row| row.ended == newest).map(|row| row.id.clone()));
         }
-        if !is_first {
-            self.seen += rows.len() as i64;
-        }
+        self.seen += rows.len() as i64;
         rows
     }
 
@@ -146,6 +152,8 @@ struct Board {
     failed: Reach,
     /// What the server had counted as done today at the first look, and when that was.
     base: Option<(i64, i64)>,
+    /// What it had counted before the last look of which that is known, and the jobs that were seen up to then.
+    compared: Option<(i64, i64)>,
 }
 
 /// What was seen of a board.
@@ -156,7 +164,7 @@ pub struct Summary {
     /// The time that the counts of done and of failed jobs cover, ms.
     pub covered: (i64, i64),
     /// Since when the server's own count is compared, the jobs done since then, and how many of these were seen.
-    pub done: (i64, i64, i64),
+    pub done: Option<(i64, i64, i64)>,
 }
 
 /// User and board.
@@ -176,8 +184,13 @@ impl Endings {
         (from(|board| &board.done), from(|board| &board.failed))
     }
 
-    /// Adds the jobs that were read at `at`, with the number `completed` of done jobs that the server counts for today.
-    pub fn note(&self, key: Key, at: i64, done: Read, failed: Read, completed: i64) -> Summary {
+    /// What the server had counted as done when the comparison with it began.
+    pub fn base(&self, key: &Key) -> Option<i64> {
+        lock(&self.known).get(key)?.base.map(|(_, count)| count)
+    }
+
+    /// Adds the jobs that were read at `at`, with the number of done jobs that the server counts for today.
+    pub fn note(&self, key: Key, at: i64, done: Read, failed: Read, completed: Completed) -> Summary {
         let mut known = lock(&self.known);
         if known.len() >= MOST && !known.contains_key(&key) {
             let oldest = known.iter().min_by_key(|(_, board)| board.looked).map(|(key, _)| key.clone());
@@ -190,15 +203,20 @@ impl Endings {
 }
 
 impl Board {
-    fn add(&mut self, at: i64, done: Read, failed: Read, completed: i64) {
+    fn add(&mut self, at: i64, done: Read, failed: Read, completed: Completed) {
         self.looked = self.looked.max(at);
-        let is_new_day = |(_, before): &(i64, i64)| completed < *before;
-        if self.base.as_ref().is_none_or(is_new_day) {
-            self.base = Some((at, completed));
-            // At the first look nothing counts as seen since then.
+        let is_new_day = |(_, before): &(i64, i64)| completed.before.is_some_and(|count| count < *before);
+        let is_first = self.base.as_ref().is_none_or(is_new_day);
+        let rows = self.done.take(at, done);
+        // A count that is compared has no job that could not be seen yet: it is from before the look, and the count
+        // at the beginning from behind the first look.
+        if is_first {
+            (self.base, self.compared) = (completed.after.map(|count| (at, count)), None);
             self.done.seen = 0;
+        } else if let Some(count) = completed.before {
+            self.compared = Some((count, self.done.seen));
         }
-        let rows = self.done.take(at, done).into_iter().map(|row| (row, true));
+        let rows = rows.into_iter().map(|row| (row, true));
         let rows: Vec<(Ending, bool)> =
             rows.chain(self.failed.take(at, failed).into_iter().map(|row| (row, false))).collect();
         for (row, is_done) in &rows {
@@ -241,12 +259,14 @@ impl Board {
             let (from, to) = (minute * MINUTE, at.min((minute + 1) * MINUTE));
             [&self.done, &self.failed].map(|reach| reach.covered(from, to) > 0).into()
         };
-        let (since, before) = self.base.unwrap_or_default();
         Summary {
             types,
             known: (first..=last).map(known).collect(),
             covered: (covered(&self.done), covered(&self.failed)),
-            done: (since, before, self.done.seen),
+            done: self
+                .base
+                .zip(self.compared)
+                .map(|((since, base), (count, seen))| (since, count - base, seen)),
         }
     }
 }
@@ -276,41 +296,67 @@ mod tests {
         Read { rows: Vec::new(), whole: true }
     }
 
+    /// What the server has counted by answers before and after it was asked for the done jobs.
+    fn counted(before: i64, after: i64) -> Completed {
+        Completed { before: Some(before), after: Some(after) }
+    }
+
     #[test]
     fn each_end_counts_once_and_a_second_end_again() {
         let mut board = Board::default();
-        board.add(START + 5, read(&[("a", 1), ("b", 5)], true), none(), 2);
-        board.add(START + 9, read(&[("b", 5), ("c", 5), ("d", 6)], true), none(), 4);
-        board.add(START + 9, read(&[("b", 5), ("c", 5), ("d", 6)], true), none(), 4);
-        board.add(START + 20, read(&[("d", 6), ("a", 15)], true), read(&[("e", 3)], true), 5);
+        board.add(START + 5, read(&[("a", 1), ("b", 5)], true), none(), counted(2, 2));
+        board.add(START + 9, read(&[("b", 5), ("c", 5), ("d", 6)], true), none(), counted(4, 4));
+        board.add(START + 9, read(&[("b", 5), ("c", 5), ("d", 6)], true), none(), counted(4, 4));
+        board.add(START + 20, read(&[("d", 6), ("a", 15)], true), read(&[("e", 3)], true), counted(5, 5));
         let seen = board.summary(START + 20);
         let mail = &seen.types[&b"mail"[..]];
         assert_eq!((mail.done, mail.failed), (5, 1));
-        assert_eq!(seen.done, (START + 5, 2, 3));
+        assert_eq!(seen.done, Some((START + 5, 3, 3)));
         assert_eq!(mail.course.last(), Some(&(5, 1)));
     }
 
     #[test]
     fn a_first_look_at_nothing_is_a_first_look() {
         let mut board = Board::default();
-        board.add(START, none(), none(), 7);
-        board.add(START + 5, read(&[("a", 3)], true), none(), 9);
+        board.add(START, none(), none(), counted(7, 7));
+        assert_eq!(board.summary(START).done, None);
+        board.add(START + 5, read(&[("a", 3)], true), none(), counted(9, 9));
         let seen = board.summary(START + 5);
-        assert_eq!((seen.done, seen.covered), ((START, 7, 1), (5, 5)));
+        assert_eq!((seen.done, seen.covered), (Some((START, 2, 1)), (5, 5)));
+    }
+
+    #[test]
+    fn a_count_that_is_younger_than_the_look_is_not_compared() {
+        let mut board = Board::default();
+        // Between the look and the count behind it the job a is done.
+        board.add(START, none(), none(), counted(7, 8));
+        board.add(
+            START + 5,
+            read(&[("a", 3), ("b", 4)], true),
+            none(),
+            Completed { before: None, after: Some(99) },
+        );
+        assert_eq!(board.summary(START + 5).done, None);
+        board.add(START + 6, read(&[("b", 4)], true), none(), counted(9, 99));
+        assert_eq!(board.summary(START + 6).done, Some((START, 1, 2)));
+        // At a new day the server counts anew.
+        board.add(START + 7, read(&[("c", 7)], true), none(), counted(1, 1));
+        board.add(START + 9, read(&[("d", 8)], true), none(), counted(3, 3));
+        assert_eq!(board.summary(START + 9).done, Some((START + 7, 2, 1)));
     }
 
     #[test]
     fn what_was_not_read_is_no_time_that_is_covered() {
         let mut board = Board::default();
-        board.add(START, read(&[("a", 0)], true), none(), 1);
-        board.add(START + 10_000, read(&[("b", 8_000), ("c", 9_000)], false), none(), 900);
+        board.add(START, read(&[("a", 0)], true), none(), Completed::default());
+        board.add(START + 10_000, read(&[("b", 8_000), ("c", 9_000)], false), none(), Completed::default());
         assert_eq!(board.summary(START + 10_000).covered, (2_000, 10_000));
         // A minute of which a part was read has a number; before the first look nobody read.
         let known = board.summary(START + 10_000).known;
         assert_eq!(known.last(), Some(&(true, true)));
         assert_eq!(known[..known.len() - 1], [(false, false); 14]);
         let later = START + SPAN + MINUTE;
-        board.add(later, none(), none(), 900);
+        board.add(later, none(), none(), Completed::default());
         let seen = board.summary(later);
         assert!(seen.types.is_empty() && board.done.gaps.is_empty() && board.names.is_empty());
         assert_eq!(seen.covered.0, later - first_minute(later) * MINUTE);
@@ -322,7 +368,7 @@ mod tests {
         let rows =
             (0..NAMES + 9).map(|number| Ending { name: number.to_string().into(), ..ending("x", START, 1) });
         let rows = rows.enumerate().map(|(at, row)| Ending { id: at.to_string().into(), ..row }).collect();
-        board.add(START, Read { rows, whole: true }, none(), 0);
+        board.add(START, Read { rows, whole: true }, none(), Completed::default());
         assert_eq!(board.summary(START).types.len(), NAMES);
     }
 

@@ -18,7 +18,7 @@ use crate::format::{board_address, job_link, name, number, state};
 use crate::names::{address, own, shown};
 use crate::query::Query;
 
-/// How many jobs one look of a dry run counts; the page shows further ones as "more".
+/// How many jobs the look of a dry run counts; the page shows further ones as "more".
 const LOOK: &[u8] = b"10000";
 
 /// One slice of the work itself: short enough for a busy server.
@@ -285,8 +285,15 @@ async fn of_filters(
     verb: JobVerb,
     filters: &Filters,
 ) -> Result<Forecast, Failure> {
-    let dry = for_filters(board, verb, filters, &cx.query, &[b"COUNT", LOOK, b"DRYRUN"])?;
-    let reply = list(cx.ask(board, dry.command()).await?);
+    let dry = |count| for_filters(board, verb, filters, &cx.query, &[b"COUNT", count, b"DRYRUN"]);
+    let reply = match cx.ask(board, dry(LOOK)?.command()).await {
+        // Where `max-batch` is lower: a look at fewer. Several would not know what the ones before take of a bound.
+        Err(Failure::Server(text)) if text.contains("COUNT must be") => {
+            cx.ask(board, dry(SLICE)?.command()).await
+        }
+        reply => reply,
+    };
+    let reply = list(reply?);
     let count = reply.first().and_then(int).unwrap_or(0);
     let whole = reply.get(1).map(bytes).is_none_or(|cursor| cursor == b"0");
     let held = list(reply.get(2).cloned().unwrap_or_default());

@@ -31,6 +31,7 @@ pub async fn look(
         command.arg("QUEUE").arg(queue);
     }
     let (stats, asked) = cx.ask_dated(board, command).await?;
+    let asked = crate::format::now() - asked.elapsed().as_millis() as i64;
     let seen = (cx.session.user.clone(), board.to_vec(), queue.map(<[u8]>::to_vec));
     let points = cx.app.trends.note(seen, asked, counts.int("ready"), counts.int("claimed"), &stats);
     let past = if queue.is_none() { past(cx, board, at) } else { Vec::new() };

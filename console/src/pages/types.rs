@@ -2,8 +2,9 @@
 //! by queue, not by name: `endings` counts what has ended while somebody looks.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
-use futures_util::future::{join_all, try_join, try_join3};
+use futures_util::future::{join_all, try_join};
 use maud::{html, Markup};
 
 use super::board::ROWS;
@@ -13,7 +14,7 @@ use crate::app::RequestContext;
 use crate::chart::{Chart, Line};
 use crate::connection::board_command;
 use crate::connection::reply::{int, page, Record};
-use crate::endings::{Ending, Read, Summary, Tally, MINUTE};
+use crate::endings::{Completed, Ending, Read, Summary, Tally, MINUTE};
 use crate::failure::Failure;
 use crate::format::{board_address, count_link, jobs_address, name, now, number, soon, span};
 use crate::names::shown;
@@ -60,14 +61,22 @@ pub async fn view(cx: &RequestContext) -> Result<View, Failure> {
 async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     let key = (cx.session.user.clone(), board.to_vec());
     let (from_done, from_failed) = cx.app.endings.from(&key);
-    let (done, failed, counted) = try_join3(
-        ended(cx, board, "complete", from_done),
-        ended(cx, board, "failed", from_failed),
-        completed(cx, board),
-    )
-    .await?;
+    let earlier = completed(cx, board).await?;
+    let ((done, asked), (failed, _)) =
+        try_join(ended(cx, board, "complete", from_done), ended(cx, board, "failed", from_failed)).await?;
     let at = now();
-    let seen = cx.app.endings.note(key, at, done, failed, counted.unwrap_or(0));
+    let counted = earlier.map(|(count, _)| count);
+    // At the first look and at a new day a comparison begins, with a count from behind the look.
+    let after = match counted {
+        Some(count) if cx.app.endings.base(&key).is_none_or(|base| count < base) => {
+            Record::read(cx.ask(board, board_command("STATS", board)).await?)
+                .map(|stats| stats.int("completed"))
+        }
+        _ => None,
+    };
+    let before = counted.filter(|_| earlier.is_some_and(|(_, at)| at <= asked));
+    let counted = Completed { before, after };
+    let seen = cx.app.endings.note(key, at, done, failed, counted);
     let (ready, running) = try_join(sample(cx, board, "ready"), sample(cx, board, "claimed")).await?;
     // What ended before the last 15 minutes has a line as well, so that its jobs are found here.
     let (older, broken) = try_join(sample(cx, board, "complete"), sample(cx, board, "failed")).await?;
@@ -103,7 +112,7 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     }
     let kept = kept(cx, board).await?;
     Ok(html! {
-        (reach(board, &seen, at, counted, kept))
+        (reach(board, &seen, at, kept))
         @if found > ROWS { p.note { "The " (ROWS) " busiest of " (number(found as i64)) "." } }
         @if types.is_empty() { p { "No job is ready or running, and none was seen to end." } } @else {
             div.wide {
@@ -125,9 +134,8 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
 }
 
 /// What the numbers are about, and what they miss.
-fn reach(board: &[u8], seen: &Summary, at: i64, counted: Option<i64>, kept: Option<i64>) -> Markup {
-    let (since, before, these) = seen.done;
-    let done = counted.map(|counted| counted - before).filter(|done| *done > these);
+fn reach(board: &[u8], seen: &Summary, at: i64, kept: Option<i64>) -> Markup {
+    let unseen = seen.done.filter(|(since, done, these)| done > these && at - since > 2000);
     html! {
         p.note {
             "Done and failed jobs, and their times, are those of the last 15 minutes"
@@ -137,7 +145,7 @@ fn reach(board: &[u8], seen: &Summary, at: i64, counted: Option<i64>, kept: Opti
             ". A failed try that another one follows is not counted. Of ready and running jobs the newest " (number(LOOK as i64))
             " are looked at; all jobs are those that the board keeps."
         }
-        @if let Some(done) = done.filter(|_| at - since > 2000) {
+        @if let Some((since, done, these)) = unseen {
             p.refused #unseen {
                 "Of " (number(done)) " jobs done since " (soon(since)) " " (number(these)) " were seen. "
                 @match kept {
@@ -153,23 +161,31 @@ fn reach(board: &[u8], seen: &Summary, at: i64, counted: Option<i64>, kept: Opti
     }
 }
 
-/// The jobs that have ended so since then, the newest first: so many at most.
-async fn ended(cx: &RequestContext, board: &[u8], state: &str, from: Option<i64>) -> Result<Read, Failure> {
+/// The jobs that have ended so since then, the newest first: so many at most. And when they were asked for.
+async fn ended(
+    cx: &RequestContext,
+    board: &[u8],
+    state: &str,
+    from: Option<i64>,
+) -> Result<(Read, Instant), Failure> {
     let from = from.map_or_else(|| "-15m".to_owned(), |at| at.to_string());
-    let (mut rows, mut cursor) = (Vec::new(), b"0".to_vec());
-    for _ in 0..PAGES {
+    let (mut rows, mut cursor, mut first) = (Vec::new(), b"0".to_vec(), None);
+    let mut pages = 0;
+    loop {
+        pages += 1;
         let mut command = board_command("LIST", board);
         command.arg("STATE").arg(state).arg("ENDED").arg(&from).arg("+").arg("REV");
         command.arg("CURSOR").arg(&cursor).arg("COUNT").arg(ENDED);
         command.arg("FIELDS").arg(FIELDS.len()).arg(&FIELDS);
-        let (next, found) = page(cx.ask_shared(board, command).await?);
+        let (reply, asked) = cx.ask_dated(board, command).await?;
+        let (next, found) = page(reply);
         rows.extend(found.iter().map(ending));
+        let asked = *first.get_or_insert(asked);
         match next {
-            Some(next) => cursor = next,
-            None => return Ok(Read { rows, whole: true }),
+            Some(next) if pages < PAGES => cursor = next,
+            next => return Ok((Read { rows, whole: next.is_none() }, asked)),
         }
     }
-    Ok(Read { rows, whole: false })
 }
 
 fn ending(row: &Record) -> Ending {
@@ -184,10 +200,10 @@ fn ending(row: &Record) -> Ending {
     }
 }
 
-/// How many jobs the server has counted as done today, for those who may ask.
-async fn completed(cx: &RequestContext, board: &[u8]) -> Result<Option<i64>, Failure> {
-    match cx.ask_shared(board, board_command("STATS", board)).await {
-        Ok(reply) => Ok(Record::read(reply).map(|stats| stats.int("completed"))),
+/// How many jobs the server has counted as done today, and when it was asked, for those who may ask.
+async fn completed(cx: &RequestContext, board: &[u8]) -> Result<Option<(i64, Instant)>, Failure> {
+    match cx.ask_dated(board, board_command("STATS", board)).await {
+        Ok((reply, asked)) => Ok(Record::read(reply).map(|stats| (stats.int("completed"), asked))),
         Err(Failure::NotAllowed(_)) => Ok(None),
         Err(failure) => Err(failure),
     }

@@ -219,6 +219,18 @@ def test_all_jobs_that_pass_filters(page: Page, writing: Console, board: Board):
     assert (board.count(state="cancelled"), board.state("other")) == (3500, "ready")
 
 
+def test_all_that_pass_where_a_command_carries_less(
+    page: Page, writing: Console, store: Server, board: Board
+):
+    board.post_many(1500)
+    with store.configured(jobboard__max_batch=1000):
+        page.goto(writing.at("/confirm", b=board.key, verb="delete", where="1", state="ready"))
+        expect(page.locator("#fits")).to_have_text(re.compile("^more than 1.000$"))
+        page.get_by_role("button", name="Delete").click()
+        expect(page.locator("#outcome")).to_have_text("All done.")
+    assert board.count() == 0
+
+
 def test_failures_of_a_kind(page: Page, writing: Console, board: Board):
     for number in range(3):
         failed(board, f"a{number}", "IOError")
