@@ -34,17 +34,21 @@ impl Command for Cancel {
             let env = commit.env;
             let ids = match &jobs {
                 Named::Where(chosen) => {
-                    let deed = Operation::Cancel { force };
+                    // Chosen once: a second choice may find jobs that were not due at the first, and are not checked.
+                    let slice = chosen.choose(commit, Operation::Cancel { force }, usize::MAX)?;
                     if let Some(user) = by {
-                        for slot in chosen.choose(commit, deed, usize::MAX)?.slots {
-                            let id = commit.board().record_of(slot).map(|job| job.id().to_vec());
-                            let checked = commit.board().check_user(slot, user);
+                        for slot in &slice.slots {
+                            let id = commit.board().record_of(*slot).map(|job| job.id().to_vec());
+                            let checked = commit.board().check_user(*slot, user);
                             checked.map_err(|refusal| refusal.of(&id.unwrap_or_default()))?;
                         }
                     }
-                    return chosen.run(commit, reply, deed, usize::MAX, |commit, slot| {
-                        cancel(commit, slot, force).map(|_| ())
-                    });
+                    if !chosen.dry {
+                        slice.slots.iter().try_for_each(|slot| cancel(commit, *slot, force).map(|_| ()))?;
+                    }
+                    reply.array(3);
+                    slice.write(reply);
+                    return Ok(());
                 }
                 Named::Ids(ids) => ids,
             };

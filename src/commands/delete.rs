@@ -58,7 +58,9 @@ fn by_ids(
             commit.board().check_childless(*slot, &known, &among).map_err(|refusal| refusal.of(id))?;
         }
     }
-    if returned.is_some() && known.len() > 1 && weight(commit.board(), &known) > BYTES {
+    // An id that is named twice is returned twice.
+    let written: Vec<u32> = slots.iter().flatten().copied().collect();
+    if returned.is_some() && written.len() > 1 && weight(commit.board(), &written) > BYTES {
         return Err(Refusal::Limit("return").into());
     }
     for (id, _) in ids.iter().zip(&slots).filter(|(_, slot)| slot.is_none()) {

@@ -93,18 +93,25 @@ impl Jobs for SeveralJobs<'_> {
         // Whatever refuses one job refuses all, before anything changes.
         let bounded = commit.board().is_bounded(&request);
         let looks = if bounded { n } else { ids.len().max(1) };
-        let mut growth = Growth::default();
+        let (mut growth, mut replaced) = (Growth::default(), Vec::new());
         for (i, payload) in payloads.iter().enumerate().take(looks) {
             request.id = ids.get(i).copied();
             request.payload = payload;
             let answer = commit.board().post_unbounded(&env, &request, i as u64)?;
+            if let PostAnswer::Do(posted) = &answer {
+                replaced.extend(posted.replaced().filter(|_| n > 1));
+            }
             if bounded {
                 commit.board().grow(&mut growth, &request, &answer);
             }
         }
         commit.board().check_posts(&growth, &request, n)?;
-        // What was allowed above is looked at once more.
+        commit.board().check_own_keys(replaced)?;
+        // What was allowed above is looked at once more. All ids were known: one may go with a job that is replaced.
         commit.board().unbound_looks();
+        if let Some(after) = &mut request.after {
+            after.strict = false;
+        }
         reply.several(n);
         for (i, payload) in payloads.iter().enumerate() {
             request.id = ids.get(i).copied();

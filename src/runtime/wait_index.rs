@@ -108,6 +108,13 @@ struct Here {
 }
 
 impl Here {
+    /// Those of a job. Where there are some, the job counts as it was when they last saw it: all of them see a change
+    /// from outside when the turn of the event loop ends, and `left` of each is about what they have seen.
+    fn followers(&mut self, id: &[u8], sight: impl Fn(&[u8]) -> Sight) -> &mut Followers {
+        let ended = || sight(id).is_none_or(|seen| seen.ended);
+        self.jobs.entry(id.to_vec()).or_insert_with(|| Followers { ended: ended(), ..Followers::default() })
+    }
+
     fn is_empty(&self) -> bool {
         let boards = [&self.any_queue, &self.present, &self.empty];
         self.jobs.is_empty() && self.queues.is_empty() && boards.into_iter().all(BTreeSet::is_empty)
@@ -164,22 +171,17 @@ impl<H> Watchers<H> {
             Want::Jobs { ids, until, .. } => {
                 self.following += 1;
                 for id in ids {
-                    let ended = sight(id).is_none_or(|seen| seen.ended);
-                    let followers = here.jobs.entry(id.clone()).or_default();
-                    followers.ended = ended;
+                    let followers = here.followers(id, &sight);
                     let fresh = match until {
                         Until::Changed(version) => followers.versions.insert((*version, number)),
                         _ => followers.ends.insert(number),
                     };
-                    left += usize::from(fresh && !ended);
+                    left += usize::from(fresh && !followers.ended);
                 }
             }
             Want::Output { id, since, .. } => {
                 self.following += 1;
-                let seen = sight(id);
-                let followers = here.jobs.entry(id.clone()).or_default();
-                followers.ended = seen.is_none_or(|seen| seen.ended);
-                followers.readers.insert((*since, number));
+                here.followers(id, &sight).readers.insert((*since, number));
             }
             Want::Claimable(queues) if queues.is_empty() => {
                 here.any_queue.insert(number);

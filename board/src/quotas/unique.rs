@@ -124,6 +124,21 @@ impl Board {
         self.check_new_keys(usize::from(self.is_new_key(&unique.key)))
     }
 
+    /// Refuses jobs, each of which could take its key again alone, when two of them have one key, or they would
+    /// hold too many together. O(n log n).
+    pub fn check_own_keys(&self, slots: impl IntoIterator<Item = u32>) -> Result<(), Refusal> {
+        let mut first: BTreeMap<&[u8], u32> = BTreeMap::new();
+        for slot in slots {
+            let Some(unique) = self.unique(slot) else { continue };
+            if let Some(other) = first.insert(&unique.key, slot) {
+                let id = |slot| self.id(slot).map(Id::owned).ok_or(Refusal::NoJob);
+                let holder = Refusal::exists(&id(other)?);
+                return Err(id(slot)?.borrowed().text(|id| holder.of(id)));
+            }
+        }
+        self.check_new_keys(first.keys().filter(|key| self.is_new_key(key)).count())
+    }
+
     /// The key that a job was posted with.
     pub(crate) fn unique(&self, slot: u32) -> Option<&Unique> {
         self.extras(slot)?.unique.as_deref()

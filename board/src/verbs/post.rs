@@ -181,8 +181,8 @@ impl Board {
                     _ => return Err(Refusal::exists(id)),
                 }
             }
-        } else if let Some(unique) = taken.and_then(|slot| self.unique(slot)) {
-            self.check_key(&unique.key, taken, env.now)?;
+        } else if let Some(slot) = taken {
+            self.check_own_key(slot, env.now)?;
         }
         if let Some(slot) = taken {
             self.check_meta(slot, &post.meta)?;

@@ -123,6 +123,11 @@ impl Validate for Posted<'_> {
 }
 
 impl Posted<'_> {
+    /// The job that it replaces.
+    pub fn replaced(&self) -> Option<u32> {
+        self.replaces.then_some(self.slot)
+    }
+
     /// Calls `f` with the job's id as clients see it.
     pub fn text<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         self.full_id().text(f)

@@ -1,12 +1,9 @@
 //! Requeueing: an operator makes an ended job ready again.
 
-use std::collections::BTreeMap;
-
 use crate::board::Board;
 use crate::effect::{is_name, ApplyError, Validate};
 use crate::env::Env;
 use crate::error::Refusal;
-use crate::job::id::Id;
 use crate::job::{Options, State, U48};
 use crate::places::happened::Happened;
 use crate::structures::byte_string::ByteString;
@@ -145,16 +142,8 @@ impl Board {
     /// Refuses to requeue several jobs, each of which could be requeued alone, when two of them
     /// have one key or they would exceed a limit together. O(n log n).
     pub fn check_requeues(&self, slots: &[u32], to: To<'_>) -> Result<(), Refusal> {
-        let mut first: BTreeMap<&[u8], u32> = BTreeMap::new();
-        for slot in slots {
-            let Some(unique) = self.unique(*slot).filter(|_| !self.stays_dead(*slot, to)) else { continue };
-            if let Some(other) = first.insert(&unique.key, *slot) {
-                let id = |slot| self.id(slot).map(Id::owned).ok_or(Refusal::NoJob);
-                let holder = Refusal::exists(&id(other)?);
-                return Err(id(*slot)?.borrowed().text(|id| holder.of(id)));
-            }
-        }
-        self.check_new_keys(first.keys().filter(|key| self.is_new_key(key)).count())?;
+        self.check_own_keys(slots.iter().copied().filter(|slot| !self.stays_dead(*slot, to)))?;
+        self.check_queues(&slots.iter().filter_map(|slot| self.target(*slot, to)).collect())?;
         self.check_moves(slots, |slot| self.target(slot, to))
     }
 

@@ -12,6 +12,9 @@ use crate::quotas::Growth;
 use crate::verbs::selection::{Chosen, Operation, Selection};
 use crate::verbs::{CancelAnswer, Requeue, SignalAnswer, Update};
 
+/// A slice ends when its jobs go back to this many queues: each new one is counted with all of them.
+const QUEUES: usize = 1000;
+
 /// The relation of a job to a selection.
 enum Stand {
     /// It is not in it, or the operation does not apply to its state.
@@ -40,6 +43,8 @@ pub(super) struct Slice<'b, 's> {
     /// Keys that the chosen jobs take again, and how many of them are free now.
     keys: BTreeSet<&'b [u8]>,
     new_keys: usize,
+    /// Queues to which the chosen jobs go back.
+    queues: BTreeSet<Vec<u8>>,
 }
 
 impl<'b, 's> Slice<'b, 's> {
@@ -64,6 +69,7 @@ impl<'b, 's> Slice<'b, 's> {
             growth: Growth::default(),
             keys: BTreeSet::new(),
             new_keys: 0,
+            queues: BTreeSet::new(),
         }
     }
 
@@ -72,6 +78,7 @@ impl<'b, 's> Slice<'b, 's> {
         self.chosen.slots.len() + self.chosen.held.len() >= self.selection.count
             || self.looks == 0
             || self.bytes >= self.selection.bytes
+            || self.queues.len() >= QUEUES
     }
 
     /// Counts a look at a job.
@@ -139,6 +146,12 @@ impl<'b, 's> Slice<'b, 's> {
         self.moves.fit(self.board, queue, &more)
     }
 
+    /// Whether there is room for a queue beside those of the jobs chosen before.
+    fn has_queue(&self, name: &[u8]) -> bool {
+        let all = || self.queues.iter().map(|queue| &queue[..]).chain([name]).collect();
+        self.queues.contains(name) || self.board.check_queues(&all()).is_ok()
+    }
+
     /// Whether an ended job may be live again beside the jobs chosen before.
     fn can_live(&self, slot: u32, requeue: &Requeue<'_>) -> bool {
         let can_take = |unique: &Unique| {
@@ -146,7 +159,11 @@ impl<'b, 's> Slice<'b, 's> {
             !self.keys.contains(&*unique.key) && self.board.check_new_keys(self.new_keys + new).is_ok()
         };
         let Some(job) = self.board.store.jobs.get(slot) else { return false };
-        let queue = self.board.target(slot, requeue.to).unwrap_or(self.board.queue_name(job));
+        let target = self.board.target(slot, requeue.to);
+        if target.is_some_and(|name| !self.has_queue(name)) {
+            return false;
+        }
+        let queue = target.unwrap_or(self.board.queue_name(job));
         self.board.unique(slot).filter(|_| !self.board.stays_dead(slot, requeue.to)).is_none_or(can_take)
             && self.board.requeue(self.env, slot, requeue).is_ok()
             && self.growth.fits(self.board, slot, queue)
@@ -160,6 +177,8 @@ impl<'b, 's> Slice<'b, 's> {
                 self.new_keys += usize::from(board.is_new_key(&unique.key));
                 self.keys.insert(&unique.key);
             }
+            let target = board.target(slot, to).filter(|name| !self.queues.contains(*name));
+            self.queues.extend(target.map(<[u8]>::to_vec));
             self.growth.moves(board, slot, board.target(slot, to));
         }
         let waits_for = self.board.edges(slot).len();

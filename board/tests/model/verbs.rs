@@ -48,6 +48,7 @@ impl Model {
             }
         } else if let Some(unique) = at.and_then(|at| self.jobs[at].unique.as_ref()) {
             self.key_is_free(&unique.key, at)?;
+            self.check_new_key(&unique.key)?;
         }
         let id = &id[..];
         let edges =

@@ -35,6 +35,22 @@ def test_a_job_that_fails_for_good_is_ready_in_the_dead_queue(mails):
     assert mails.count(state="failed") == 0
 
 
+def test_queues_to_which_jobs_go_back_are_counted_together(board):
+    """All of them, or by filter those for which there is room."""
+    for queue in ["q1", "q2"]:
+        board.set(queue=queue, dead_queue="unsent")
+        board.post(id=queue, queue=queue, retries=0)
+        board.claim(id=queue)
+        board.fail("w1", queue, "Refused", "m")
+    for queue in ["q1", "q2"]:
+        board.reset("dead-queue", queue=queue)
+    board.set(max_queues=2)
+    with refused("LIMIT max-queues", board):
+        board.call("REQUEUE", 2, "q1", "q2", "ORIGIN")
+    assert board.call("REQUEUE", "WHERE", "QUEUE", "unsent", "ORIGIN") == [1, "0", ["q2"]]
+    assert (place(board, "q1"), place(board, "q2")) == (("ready", "q1"), ("ready", "unsent"))
+
+
 def test_it_goes_back_by_id_and_by_filter(mails, clock):
     dies(mails)
     assert mails.call("REQUEUE", 1, "a", "ORIGIN") == [1, "0", []]

@@ -49,6 +49,20 @@ def test_a_blocked_job_is_listed_and_counted(board):
     check_consistent(board)
 
 
+def test_a_dependency_that_goes_with_a_replaced_job_refuses_none_of_the_others(clocked_board, clock):
+    """Its record was kept for the replaced one alone. When the command came, all ids were known."""
+    clocked_board.post(id="c")
+    clocked_board.post(id="a", after=["c"])
+    clocked_board.claim("w1", id="c")
+    clocked_board.fail("w1", "c", noretry=True, retain=1)
+    clock.advance(10)
+    posted = clocked_board.mpost(
+        ["1", "2"], ids=["a", "n"], replace=True, after=["c"], onfailure="run", strict=True
+    )
+    assert (posted, clocked_board.get("c")) == (["a", "n"], None)
+    assert (clocked_board.state("a"), clocked_board.state("n")) == ("ready", "ready")
+
+
 def test_unknown_ids_count_as_met_unless_strict(board):
     board.post(id_="a", after=["nobody"])
     assert board.state("a") == "ready"

@@ -73,6 +73,17 @@ def test_a_selection_by_filter_with_a_job_of_anothers_is_refused_whole(board):
     assert board.call("CANCEL", "WHERE", "QUEUE", "q", "BY", "eve") == [2, "0", []]
 
 
+def test_no_job_is_cancelled_that_was_due_too_late_to_be_asked_about(clocked_board, clock):
+    """A command settles a part of what is due: what it checks is what it cancels."""
+    clocked_board.post_many(64, user="eve", delay=1000)
+    clocked_board.post_many(64, user="fay", delay=1001)
+    with clocked_board.client.pipeline(transaction=True) as pipe:
+        pipe.execute_command("JOB.CLOCK", "ADVANCE", 2000)
+        pipe.execute_command("JOB.CANCEL", clocked_board.key, "WHERE", "STATE", "ready", "BY", "eve")
+        pipe.execute(raise_on_error=False)
+    assert clocked_board.count(user="fay", state="cancelled") == 0
+
+
 def test_the_user_is_asked_for_before_the_state(board):
     lives.failed(board, "a", user="fay")
     with refused("NOTOWNER fay a", board):

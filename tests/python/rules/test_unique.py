@@ -64,6 +64,25 @@ def test_a_key_for_a_time_and_until_is_held_at_most_so_long(clocked_board, clock
     board.post(id="c", unique="k")
 
 
+def test_replaced_jobs_of_one_key_are_refused_whole(board):
+    for id in "ac":
+        board.post("old", id=id, unique="k")
+        board.cancel(id)
+    with refused("EXISTS a c", board):
+        board.mpost(["1", "2"], ids=["a", "c"], replace=True)
+    assert board.mpost(["1", "2"], ids=["a", "new"], replace=True) == ["a", "new"]
+
+
+def test_a_replaced_job_takes_its_key_again_where_there_is_room(board):
+    board.set(max_keys=1)
+    board.post(id="a", unique="k")
+    board.cancel("a")
+    board.post(id="b", unique="l")
+    with refused("LIMIT max-keys", board):
+        board.post(id="a", replace=True)
+    assert board.post("anew", id="b", replace=True) == "b"
+
+
 def test_return_answers_the_holder(board):
     board.post("old", id="a", unique="k")
     before = board.digest()

@@ -299,3 +299,10 @@ def test_a_reload_keeps_the_place_of_a_loop(fresh_server):
         total += done.count
     assert total == 100
     check_consistent(board)
+
+
+def test_a_record_that_is_named_often_counts_as_often(board):
+    board.post(b"x" * (1 << 20), id_="j")
+    with refused("LIMIT return", board):
+        board.call("DELETE", 18, *["j"] * 18, "RETURN")
+    assert board.delete("j", "j", return_=True).count == 1

@@ -334,6 +334,26 @@ def test_a_board_in_place_of_another_is_compared(server):
     assert states(watcher.reply()) == ["cancelled"]
 
 
+@pytest.mark.parametrize("more", [[], ["ANY"]], ids=["all", "any"])
+def test_who_comes_in_the_turn_in_which_a_board_goes_hides_that_from_none(server, more):
+    board = server.board()
+    for id in "xz":
+        lives.claimed(board, id)
+    first = Watcher(server, "JOBS", 1, "x", *more)
+    words = [
+        ("DEL", "board"),
+        ("JOB.POST", "board", "p", "ID", "y"),
+        ("JOB.WAIT", "board", 0, "JOBS", 2, "x", "y"),
+    ]
+    client = server.client()
+    connection = client.connection_pool.get_connection()
+    connection.send_packed_command(connection.pack_commands(words))
+    assert (connection.read_response(), connection.read_response()) == (1, "y")
+    assert first.reply() == [None]
+    board.cancel("y")
+    assert connection.read_response()[0] is None
+
+
 def test_a_reload_ends_no_wait(fresh_server):
     server = fresh_server(config=["save 3600 1"])
     board = server.board()
