@@ -346,6 +346,19 @@ def test_completed_jobs_are_kept_for_an_hour(jobs) -> None:
     assert jobs.get(id).state == "complete" and jobs.result(id) is None
 
 
+def test_a_full_server_is_worked_on(jobs, server, caplog) -> None:
+    """It takes no setting, and the ends of its jobs free memory."""
+
+    @jobs.task()
+    def nothing() -> None: ...
+
+    id = nothing.post()
+    with server.configured(maxmemory=1, maxmemory_policy="noeviction"):
+        Worker(jobs).run(burst=True)
+        assert jobs.get(id) is None
+    assert "how long completed jobs are kept stays as it is until a worker starts again: " in caplog.text
+
+
 def test_whoever_has_said_how_long_decides(jobs, server) -> None:
     jobs.task("nothing")(lambda: None)
     Worker(jobs, keep=False).run(burst=True)

@@ -264,3 +264,5 @@ def keep_completed(
             request(shard.settings_set(unset))
     except redis.exceptions.NoPermissionError as error:
         log.debug("how long completed jobs are kept is as it was: %s", error)
+    except redis.exceptions.OutOfMemoryError as error:  # it still gives jobs, and their ends free memory
+        log.warning("how long completed jobs are kept stays as it is until a worker starts again: %s", error)
