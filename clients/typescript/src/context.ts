@@ -76,6 +76,10 @@ export class Context<Payload = unknown> {
   goingHome = false;
 
   constructor(
+    /**
+     * Its record, with what a worker asks for: id, token, attempt, name, queue, payload, meta and steps. Others, such as
+     * `left` or `posted`, are there when the worker's option `fields` names them.
+     */
     readonly job: Job<Payload>,
     /** The worker's name. */
     readonly worker: string,

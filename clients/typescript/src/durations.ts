@@ -33,6 +33,11 @@ export function toMs(duration: Duration | 'forever', name = 'a duration'): numbe
   throw new (typeof given === 'string' ? RangeError : TypeError)(`${problem}, not ${JSON.stringify(given)}`);
 }
 
+/** How long a command with this `block` may wait, ms: for the server 0 is for ever. */
+export function blockOf(block: Duration): number {
+  return toMs(block, 'block') || Infinity;
+}
+
 /** The longest time of a timer of Node, ms: with a longer one it ends at once. */
 export const LONGEST_TIMER = 2 ** 31 - 1;
 

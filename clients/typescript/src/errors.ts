@@ -38,7 +38,7 @@ export class ConnectionLost extends Error {
   override readonly name: string = 'ConnectionLost';
 }
 
-/** The server answered that it cannot work now: it loads, is a replica, or is busy. */
+/** The server answered that it cannot work now: it loads, is a replica, is busy, or has too many connections. */
 export class Away extends ConnectionLost {
   override readonly name = 'Away';
 }
@@ -108,7 +108,8 @@ export const LOST: ReadonlySet<string> = new Set(['NOJOB', 'NOTCLAIMED', 'NOTOWN
 /** The server lets nobody in under this name and password. While a worker runs that passes: both are changed one after the other. */
 export const isOutside = (error: unknown): error is BoardError => error instanceof BoardError && /^(NOAUTH|WRONGPASS)$/.test(error.code);
 
-const AWAY = /^(UNBLOCKED|MOVED|ASK|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|LOADING|BUSY|READONLY)\b/;
+/** With too many connections a server has no room for another one now. */
+const AWAY = /^(UNBLOCKED|MOVED|ASK|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|LOADING|BUSY|READONLY|ERR max number of clients)\b/;
 
 /** The error that stands for an answer of the server. */
 export function refusal(text: string): BoardError | Away {

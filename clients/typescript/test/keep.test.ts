@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { Worker, type WorkerOptions } from '../src/index.js';
-import { ask, serverOf } from './harness.js';
+import { ask, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
 
@@ -47,6 +47,22 @@ describe('how long completed jobs are kept', () => {
     await board.post({});
     await run(board, 30);
     assert.deepEqual((await kept(board))[1], { value: 7, source: 'module' });
+  });
+
+  test('a server that is full is worked for all the same, and the time is set when it has room', async (t) => {
+    const board = nothing();
+    await board.post({}, { id: 'a', retain: '1h' });
+    const warnings: string[] = [];
+    const ignored = (): void => undefined;
+    await ask(server.url, 'CONFIG', 'SET', 'maxmemory', '1');
+    t.after(async () => ask(server.url, 'CONFIG', 'SET', 'maxmemory', '0'));
+    started(t, board, { queues: [], block: '20ms', listen: false, register: false, logger: { debug: ignored, info: ignored, error: ignored, warn: (text) => warnings.push(text) } });
+    await until(async () => (await board.state('a')) === 'complete');
+    await until(async () => Number(/cmdstat_job\.settings\|set:.*rejected_calls=(\d+)/.exec(String(await ask(server.url, 'INFO', 'commandstats')))?.[1] ?? 0) >= 3);
+    assert.deepEqual((await kept(board))[0], { value: 0, source: 'default' });
+    await ask(server.url, 'CONFIG', 'SET', 'maxmemory', '0');
+    await until(async () => (await board.settingsGet(['retain-complete']))['retain-complete']?.value === 3_600_000);
+    assert.equal(warnings.filter((text) => text.includes('how long completed jobs are kept')).length, 1, warnings.join('\n'));
   });
 
   test('what jobs say of their records counts for thousands of them', async () => {

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { createClient } from '@redis/client';
+
 import { Abandon, Board, BoardError, ConnectionLost, type Context, Next, RateLimited, Retry, TimedOut, Worker, type WorkerEvents } from '../src/index.js';
 import { Away } from '../src/errors.js';
 import { Link } from '../src/link.js';
@@ -170,7 +172,7 @@ describe('times that are longer than a timer bears', () => {
     await sleep(100);
     open();
     assert.equal(await task.result(ids[1] ?? '', { timeout: '60s' }), 'work'); // it was not given back at once
-    await worker.stop();
+    await worker.stop({ now: true });
     await stopped;
     assert.equal(await running, false);
     assert.equal(await board.state(ids[0] ?? ''), 'ready');
@@ -332,6 +334,108 @@ describe('waits that end early', () => {
     for (let round = 0; round < 3; round += 1) await assert.rejects(board.events(), (error) => BoardError.is(error, 'NOPERM'));
     await until(async () => String(await ask(server.url, 'CLIENT', 'LIST')).split('user=deaf').length - 1 === 1);
   });
+});
+
+describe('a call whose connection is lost', () => {
+  const waits = async (): Promise<string | undefined> => /^id=(\d+) .*flags=b .*cmd=job\.wait/m.exec(String(await ask(server.url, 'CLIENT', 'LIST')))?.[1];
+  /** Ends the connection that waits. */
+  const cutWait = async (): Promise<void> =>
+    until(async () => {
+      const id = await waits();
+      return id !== undefined && (await ask(server.url, 'CLIENT', 'KILL', 'ID', id)) === 1;
+    });
+
+  test('waits on within its time', async (t) => {
+    const board = server.board();
+    const mayEnd = gate();
+    board.handler('work', async () => {
+      await mayEnd.passed;
+      return 'done';
+    });
+    started(t, board, { listen: false });
+    const called = board.call({}, { name: 'work', id: 'a', within: '5m' });
+    await cutWait();
+    await cutWait();
+    mayEnd.open();
+    assert.equal(await called, 'done');
+  });
+
+  test('without a time ends, and cancels nothing', async () => {
+    const board = server.board();
+    let found: unknown;
+    board.call({}, { id: 'a' }).catch((error: unknown) => (found = error));
+    await until(async () => {
+      const id = await waits(); // between two waits nothing is lost with it
+      if (id !== undefined) await ask(server.url, 'CLIENT', 'KILL', 'ID', id);
+      return found !== undefined;
+    });
+    assert.ok(found instanceof ConnectionLost, String(found));
+    assert.equal(await board.state('a'), 'ready');
+  });
+
+  test('ends when the board is closed, and cancels nothing', async () => {
+    const board = server.board();
+    const lost = assert.rejects(board.call({}, { id: 'a', within: '5m' }), ConnectionLost);
+    await until(async () => (await waits()) !== undefined);
+    board.close();
+    await lost;
+    assert.equal(await server.board().state('a'), 'ready');
+  });
+
+  test('cancels when its signal fires', async () => {
+    const board = server.board();
+    const stop = new AbortController();
+    const ends = assert.rejects(board.call({}, { id: 'a', within: '5m', signal: stop.signal }), /^Error: enough$/);
+    await cutWait();
+    stop.abort(new Error('enough'));
+    await ends;
+    assert.equal(await board.state('a'), 'cancelled');
+  });
+});
+
+test('a server with too many connections is tried again', async (t) => {
+  const admin = await createClient({ url: server.url }).connect();
+  t.after(() => {
+    admin.destroy();
+  });
+  const board = server.board();
+  const task = board.task('work', { retain: '1h' }).handle(() => 'done');
+  const most = String(Object.values(await admin.sendCommand<object>(['CONFIG', 'GET', 'maxclients'])).at(-1));
+  const refused = async (): Promise<number> => Number(/rejected_connections:(\d+)/.exec(String(await admin.sendCommand(['INFO', 'stats'])))?.[1]);
+  const before = await refused();
+  await admin.sendCommand(['CONFIG', 'SET', 'maxclients', '1']);
+  const warnings: string[] = [];
+  const ignored = (): void => undefined;
+  started(t, board, { name: 'w', logger: { debug: ignored, info: ignored, error: ignored, warn: (text) => warnings.push(text) } });
+  try {
+    await until(async () => (await refused()) >= before + 9); // each of its connections more than once, most likely
+  } finally {
+    await admin.sendCommand(['CONFIG', 'SET', 'maxclients', most]);
+  }
+  await until(async () => (await admin.sendCommand<unknown[]>(['PUBSUB', 'NUMSUB', 'job.worker:board:w']))[1] === 1);
+  assert.equal(await task.result(await task.post({}), { timeout: '60s' }), 'done');
+  assert.ok(!warnings.some((text) => text.includes('at heartbeats only')), warnings.join('\n'));
+});
+
+test('a wait for ever is given up by nobody', async (t) => {
+  const board = server.board();
+  const asks = Reflect.get(Link.prototype, 'ask');
+  const given: [string, number | undefined][] = [];
+  t.mock.method(Link.prototype, 'ask', async function (this: Link, ...[words, asking]: Parameters<typeof asks>) {
+    if (words.includes('BLOCK')) given.push([String(words[0]), asking?.block]);
+    return asks.call(this, words, asking);
+  });
+  await board.post({}, { id: 'a', block: '0s' });
+  await board.postMany([{}], { ids: ['b'], block: '0s' });
+  assert.equal((await board.claim('w', { block: '0s', count: 1 })).length, 1);
+  await board.workerRegister('s', { session: true });
+  assert.equal((await board.claim('s', { block: '1h', session: true, count: 1 })).length, 1);
+  assert.deepEqual(given, [
+    ['JOB.POST', Infinity],
+    ['JOB.MPOST', Infinity],
+    ['JOB.CLAIM', Infinity],
+    ['JOB.CLAIM', 3_600_000],
+  ]);
 });
 
 test('a flush leaves no listener behind', async (t) => {

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { Abandon, Board, BoardError, CancelRequested, Complete, type Context, type Duration, Lost, Next, NoRetry, RateLimited, Retry, Trash, Worker, type WorkerOptions } from '../src/index.js';
 import { Link } from '../src/link.js';
 import { Unhandled } from '../src/worker/backoff.js';
+import { Engine } from '../src/worker/engine.js';
 import { ask, cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
@@ -592,6 +593,60 @@ describe('broken connections', () => {
     assert.deepEqual(seen.slice(0, 2), ['aborted true', 'Lost']);
   });
 
+  test('a job whose lease is not known is not lost by a pause: the server is asked', async (t) => {
+    const board = server.board();
+    const leases: number[] = [];
+    const take = Reflect.get(Engine.prototype, 'take');
+    t.mock.method(Engine.prototype, 'take', function (this: Engine, ...[runs, sent]: Parameters<typeof take>) {
+      leases.push(...runs.map((run) => run.lease));
+      take.call(this, runs, sent);
+    });
+    let beats = 0;
+    const look = Reflect.get(Engine.prototype, 'lookForStuck');
+    t.mock.method(Engine.prototype, 'lookForStuck', function (this: Engine) {
+      beats += 1;
+      look.call(this);
+    });
+    const warnings: string[] = [];
+    const ignored = (): void => undefined;
+    const seen: string[] = [];
+    board.task<string>('work').handle(async (how, context) => {
+      try {
+        context.oursUntil = 0; // as after a pause that was longer than a second
+        context.check();
+        seen.push(how);
+        if (how === 'kept') {
+          const { now } = Date;
+          let by = 0;
+          const clock = t.mock.method(Date, 'now', () => now() + (by += 5000)); // longer than the guess between any two beats
+          const before = beats;
+          await until(() => beats > before);
+          clock.mock.restore();
+        }
+        const isReleased = how === 'released' && context.attempt === 1;
+        if (isReleased) await server.board().release([context.id]);
+        await until(() => (isReleased ? context.lost : !context.isLate()));
+        context.check();
+        seen.push('ours');
+      } catch (error) {
+        seen.push((error as Error).constructor.name);
+        if (how === 'kept') throw error;
+      }
+    });
+    started(t, board, { name: 'w1', listen: false, block: '10m', logger: { debug: ignored, info: ignored, error: ignored, warn: (text) => warnings.push(text) } });
+    const claims = async (): Promise<string | undefined> => /id=(\d+) [^\n]*name=w1:claims [^\n]*flags=b/.exec(String(await ask(server.url, 'CLIENT', 'LIST')))?.[1];
+    for (const how of ['kept', 'released']) {
+      await until(async () => (await claims()) !== undefined);
+      await ask(server.url, 'CLIENT', 'KILL', 'ID', (await claims()) ?? ''); // the next claim may bring what this one has taken
+      await board.post(how, { name: 'work', lease: '1h', queue: 'default' });
+      const [first, second] = [how, how === 'kept' ? 'ours' : 'Lost'];
+      await until(() => seen.length >= 2 || seen.includes('Lost'));
+      assert.deepEqual(seen.splice(0, 2), [first, second]);
+    }
+    assert.deepEqual(leases.slice(0, 2), [1000, 1000]);
+    assert.deepEqual(warnings.filter((text) => text.startsWith('no heartbeat for')), []);
+  });
+
   for (const where of ['task', 'setting'] as const) {
     test(`the lease of a job holds and is kept: of the ${where}`, async (t) => {
       const board = server.board();
@@ -696,13 +751,68 @@ describe('stopping', () => {
     const worker = new Worker(board, { logger: null });
     const running = worker.run();
     await until(() => began);
-    void worker.stop();
-    void worker.stop();
+    void worker.stop({ now: true });
     assert.equal(await running, false);
     open();
     const found = process.exitCode;
     process.exitCode = undefined;
     assert.equal(found, 1);
+  });
+
+  for (const way of ['stop twice', 'a signal and stop', 'stop and a signal', 'two signals', 'stop, and stop now'] as const) {
+    const hurries = way === 'two signals' || way === 'stop, and stop now';
+    test(`${hurries ? 'hurries' : 'waits for handlers'}: ${way}`, async (t) => {
+      const before = process.exitCode;
+      t.after(() => {
+        process.exitCode = before;
+      });
+      const board = server.board();
+      const [begun, mayEnd] = [gate(), gate()];
+      const task = board.task('work', { retain: '1h' }).handle(async (_, context) => {
+        begun.open();
+        await mayEnd.passed;
+        return context.mustStop;
+      });
+      const id = await task.post({});
+      const texts: string[] = [];
+      const tell = (text: string): unknown => texts.push(text);
+      const worker = new Worker(board, { stopWithin: '10m', logger: { debug: tell, info: tell, warn: tell, error: tell } });
+      const others = process.listeners('SIGTERM');
+      const running = worker.run();
+      // A signal to the process would end the tests.
+      const heed = process.listeners('SIGTERM').find((one) => !others.includes(one));
+      const signal = (): void => heed?.('SIGTERM');
+      await begun.passed;
+      if (way.startsWith('stop')) void worker.stop();
+      else signal();
+      if (way.endsWith('stop') || way.endsWith('twice')) void worker.stop();
+      else if (way.endsWith('now')) void worker.stop({ now: true });
+      else signal();
+      if (!hurries) {
+        await until(() => texts.some((text) => text.includes('waits up to 600 s')));
+        await board.count(); // what gives back at once has done so
+        mayEnd.open();
+      }
+      assert.equal(await running, !hurries);
+      mayEnd.open();
+      if (hurries) assert.equal(await board.state(id), 'ready');
+      else assert.equal(await task.result(id, { timeout: '60s' }), false);
+    });
+  }
+
+  test('a worker that does not run changes nothing for the next run', async () => {
+    const board = server.board();
+    const task = board.task('work', { retain: '1h' }).handle(() => 'done');
+    const worker = new Worker(board, { logger: null });
+    await worker.stop();
+    for (const round of [1, 2]) {
+      const id = await task.post({ round });
+      const running = worker.run({ signals: false });
+      assert.equal(await task.result(id, { timeout: '60s' }), 'done');
+      await worker.stop();
+      assert.equal(await running, true);
+      await worker.stop(); // once more, when it has ended
+    }
   });
 
   test('lets handlers finish, and gives back what has not begun', async () => {

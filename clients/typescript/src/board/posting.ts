@@ -1,6 +1,6 @@
 /** Verbs that post: jobs, flows. */
 import { encoded } from '../codecs.js';
-import { toMs } from '../durations.js';
+import { blockOf } from '../durations.js';
 import type { FlowOptions, MpostOptions, PostOptions } from '../generated.js';
 import { list, type Reply, text, textOrNull } from '../replies.js';
 import { shown } from '../shown.js';
@@ -71,7 +71,7 @@ export class Posting extends Sending {
   /** A post that may wait takes a connection that nobody else needs. */
   async #sendPost(command: 'JOB.POST' | 'JOB.MPOST', words: readonly Word[], options: PostOptions): Promise<Reply> {
     if (options.block === undefined) return this.sendWith(command, words, options);
-    return this.sendWaiting(command, [...words, ...optionWords(command, options, this.codec)], toMs(options.block, 'block'));
+    return this.sendWaiting(command, [...words, ...optionWords(command, options, this.codec)], blockOf(options.block));
   }
 
   async #posted<T extends string | null | readonly (string | null)[]>(options: PostOptions, count: number, send: (options: PostOptions) => Promise<T>): Promise<T> {

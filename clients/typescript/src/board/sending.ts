@@ -92,9 +92,9 @@ export class Sending {
     return () => this.#closers.delete(close);
   }
 
-  /** @internal Sends a command of the board: `words` come after its key. */
-  async send(command: string, words: readonly Word[] = []): Promise<Reply> {
-    return this.#link.ask([...command.split(' '), this.name, ...words]);
+  /** @internal Sends a command of the board: `words` come after its key. `block`: as `Link.ask` has it. */
+  async send(command: string, words: readonly Word[] = [], asking: { block?: number } = {}): Promise<Reply> {
+    return this.#link.ask([...command.split(' '), this.name, ...words], asking);
   }
 
   /** @internal The same with options behind the words. */

@@ -1,8 +1,9 @@
 /** Verbs that wait: for jobs to end, for a result, for work. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
-import { type Duration, toMs } from '../durations.js';
-import { BoardError, JobFailed, JobUnknown, NoResult, ResultDropped, TimedOut } from '../errors.js';
+import { type Duration, ofMs, toMs } from '../durations.js';
+import { BoardError, ConnectionLost, JobFailed, JobUnknown, NoResult, ResultDropped, TimedOut } from '../errors.js';
 import type { PostOptions } from '../generated.js';
 import { refuseUnknown } from '../known.js';
 import { type FieldNames, Job } from '../jobs.js';
@@ -36,6 +37,8 @@ export interface OutputChunk {
 
 const PATIENCE: Readonly<Record<keyof Patience, true>> = { timeout: true, signal: true };
 const RETAIN = '60s';
+/** Between two tries of a call whose connection was lost, ms. */
+const AGAIN = 200;
 /** What a job does that has not ended, by its state. */
 const STANDS: Readonly<Partial<Record<string, string>>> = {
   ready: 'it is ready, and no worker has claimed it',
@@ -157,15 +160,31 @@ export class Waiting extends Reading {
     }
   }
 
-  /** Posts a job and waits for its result, as `result` does. A job that nobody did in time is cancelled. */
+  /**
+   * Posts a job and waits for its result, as `result` does. A job that nobody did in time is cancelled, and so is one whose
+   * `signal` has fired. A connection that is lost meanwhile cancels nothing: with `within` the wait goes on until that is
+   * over, without it `ConnectionLost` is thrown.
+   */
   async call<R = unknown>(payload: unknown, { within, signal, ...options }: PostOptions & { within?: Duration; signal?: AbortSignal } = {}): Promise<R> {
-    if (within !== undefined) toMs(within, 'within');
+    const patience = within === undefined ? undefined : toMs(within, 'within');
     const id = await this.post(payload, { ...options, retain: options.retain ?? RETAIN });
+    const end = patience === undefined ? undefined : performance.now() + patience;
+    const closed = { is: false };
+    const forget = this.closes(() => (closed.is = true));
     try {
-      return await this.result<R>(id, { timeout: within, signal });
-    } catch (error) {
-      if (!(error instanceof NoResult)) await this.cancel(id).catch(() => undefined);
-      throw error;
+      for (;;) {
+        try {
+          return await this.result<R>(id, { timeout: end === undefined ? undefined : ofMs(end - performance.now()), signal });
+        } catch (error) {
+          const isLost = error instanceof ConnectionLost;
+          const isOver = error instanceof TimedOut || (isLost && end !== undefined && performance.now() >= end);
+          if (isOver || signal?.aborted === true) await this.cancel(id).catch(() => undefined);
+          if (isOver || signal?.aborted === true || !isLost || end === undefined || closed.is) throw error;
+        }
+        await sleep(AGAIN, undefined, { signal }).catch(() => undefined); // the next wait throws the reason of the signal
+      }
+    } finally {
+      forget();
     }
   }
 

@@ -1,7 +1,7 @@
 /** Verbs of workers, for programs that work without a `Worker`. */
 import { type Children, childrenOf, type OnFailure } from '../children.js';
 import { type Codec, decoded } from '../codecs.js';
-import { toMs } from '../durations.js';
+import { blockOf } from '../durations.js';
 import type { Refused } from '../errors.js';
 import type { AbandonOptions, AwaitOptions, ClaimOptions, ConsumeOptions, FailOptions, HeartbeatOptions, MabandonOptions, MconsumeOptions, MfailOptions, MheartbeatOptions, MtrashOptions, State, StepOptions, TrashOptions, WorkerListOptions, WorkerRegisterOptions, WorkerRow } from '../generated.js';
 import type { Job } from '../jobs.js';
@@ -208,8 +208,9 @@ export class Working extends Posting {
   }
 
   async #claiming(command: string, words: readonly Word[], { block, session }: Pick<ClaimOptions, 'block' | 'session'>): Promise<Reply> {
-    if (block === undefined || session === true) return this.send(command, words);
-    return this.sendWaiting(command, words, toMs(block));
+    if (block === undefined) return this.send(command, words);
+    if (session === true) return this.send(command, words, { block: blockOf(block) }); // the session is that of this connection
+    return this.sendWaiting(command, words, blockOf(block));
   }
 
   async #end<T>(command: 'JOB.CONSUME' | 'JOB.FAIL' | 'JOB.ABANDON' | 'JOB.TRASH', worker: string, { id, token }: Held, head: readonly Word[], options: { claim?: ClaimOptions | undefined }, shape: (reply: Reply) => T): Promise<T | Chained<T>> {

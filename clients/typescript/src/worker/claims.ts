@@ -53,6 +53,8 @@ export class Claims {
   #hadAll = 0;
   /** An earlier process of our name may still hold jobs. */
   #behind: boolean;
+  /** The server had no room for a setting. */
+  #isFull = false;
 
   constructor(engine: Engine, burst: boolean) {
     this.#engine = engine;
@@ -117,6 +119,7 @@ export class Claims {
       if (engine.held.has(job.token)) continue;
       const run = engine.runOf(job);
       run.lease = engine.leases.of(job, isNew);
+      run.isKnown = isNew || engine.options.lease !== undefined;
       run.returned = this.#asksMissed || known;
       runs.push(run);
     }
@@ -186,8 +189,7 @@ export class Claims {
     let answered = false;
     while (await this.#mayClaim()) {
       try {
-        if (!kept) await this.#keep();
-        kept = true;
+        if (!kept) kept = await this.#keep();
         if (this.#behind) await this.#startAnew();
         this.#behind = false;
         if (this.#burst) await this.#claimInBurst();
@@ -251,7 +253,8 @@ export class Claims {
     }
   }
 
-  async #keep(): Promise<void> {
+  /** Sets how long completed jobs are kept, where nobody has; whether that is done. */
+  async #keep(): Promise<boolean> {
     const { board, options } = this.#engine;
     const wanted = { 'retain-complete': KEEP_FOR, ...(typeof options.keep === 'number' ? { 'keep-complete': options.keep } : {}) };
     const names = Object.keys(wanted) as (keyof typeof wanted)[];
@@ -260,8 +263,15 @@ export class Claims {
       const unset = names.filter((name) => found[name]?.source === 'default');
       if (unset.length > 0) await board.settingsSet(Object.fromEntries(unset.map((name) => [name, wanted[name]])));
     } catch (error) {
+      if (BoardError.is(error, 'OOM')) {
+        // A full server gets room when jobs are done: a later claim tries again.
+        if (!this.#isFull) options.log.warn(`${options.name}: how long completed jobs are kept is set when the server has room: ${error.message}`);
+        this.#isFull = true;
+        return false;
+      }
       if (!BoardError.is(error, 'NOPERM')) throw error;
       options.log.debug(`how long completed jobs are kept is as it was: ${error.message}`);
     }
+    return true;
   }
 }

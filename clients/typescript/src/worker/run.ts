@@ -82,6 +82,8 @@ export class Run implements Reports {
   returned = false;
   /** How long it stays ours without a heartbeat, ms. */
   lease = 0;
+  /** Whether that is the lease which the server gave it; else it is a guess, and a short one. */
+  isKnown = true;
   /** Its end is sent in a command of its own: one that it shared was refused. */
   alone = false;
 

@@ -144,7 +144,8 @@ export class Sender implements Sending {
   /** A handler looks whether it has to stop, and nobody can be asked before it goes on. */
   late(run: Run): void {
     if (this.#troubled || !this.#engine.holds(run)) return; // a server that is away keeps no time
-    this.#engine.lose(run, 'its lease has ended while the event loop was blocked, or the process stood still');
+    // Of a guess nothing follows: the answer to the heartbeat says whether it is ours.
+    if (run.isKnown) this.#engine.lose(run, 'its lease has ended while the event loop was blocked, or the process stood still');
     this.beatSoon();
   }
 
@@ -335,8 +336,9 @@ export class Sender implements Sending {
   #lookBack(): void {
     const late = Date.now() - this.#beaten;
     const { log } = this.#engine.options;
-    const lease = this.#engine.leases.shortest;
-    if (late > lease && this.#engine.held.size > 0 && !this.#troubled) {
+    const known = [...this.#engine.held.values()].filter((run) => run.isKnown);
+    const lease = known.reduce((least, run) => Math.min(least, run.lease), Infinity);
+    if (late > lease && !this.#troubled) {
       log.warn(
         `no heartbeat for ${(late / 1000).toFixed(1)} s, longer than the lease of ${String(lease / 1000)} s, so jobs may have been lost: ` +
           'a handler kept the event loop to itself (let it compute in a worker thread), or the machine slept; a longer lease bears more',

@@ -20,7 +20,6 @@ export class Worker extends Emitter {
   readonly options: Settled;
   #engine: Engine | undefined;
   #running: Promise<boolean> | undefined;
-  #stops = 0;
   #hurry: () => void = () => undefined;
 
   constructor(
@@ -62,17 +61,20 @@ export class Worker extends Emitter {
     refuseUnknown('run', options, { burst: true, signals: true });
     this.#running ??= this.#work(options).finally(() => {
       this.#running = undefined;
-      this.#stops = 0;
     });
     return this.#running;
   }
 
-  /** Stops it, as SIGTERM does, and waits until it has stopped. Called twice, it gives back at once what still runs. */
-  async stop(): Promise<void> {
-    this.#stops += 1;
+  /**
+   * Stops it, as SIGTERM does, and waits until it has stopped. With `now` it gives back at once what still runs. Several
+   * calls are as one, also beside a signal. While it does not run this does nothing.
+   */
+  async stop(options: { now?: boolean } = {}): Promise<void> {
+    refuseUnknown('stop', options, { now: true });
+    if (this.#running === undefined) return;
     this.#engine?.stop();
-    if (this.#stops > 1) this.#hurry();
-    await this.#running?.catch(() => undefined);
+    if (options.now === true) this.#hurry();
+    await this.#running.catch(() => undefined);
   }
 
   async #work({ burst = false, signals = true }: { burst?: boolean; signals?: boolean }): Promise<boolean> {
@@ -81,12 +83,17 @@ export class Worker extends Emitter {
     const hurry = new Promise<void>((resolve) => {
       this.#hurry = resolve;
     });
-    const heed = (): void => void this.stop();
+    // The program may call `stop` at a signal, too: only signals count.
+    let heard = 0;
+    const heed = (): void => {
+      heard += 1;
+      engine.stop();
+      if (heard > 1) this.#hurry();
+    };
     if (signals) for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, heed);
     log.info(`${this.name} starts on ${String(this.board)}: ${this.options.queues.join(', ') || 'every queue'}; ${String(this.options.concurrency)} at once`);
     try {
       engine.start();
-      if (this.#stops > 0) engine.stop();
       await engine.wantsStop;
       const allDone = await this.#goHome(engine, hurry);
       if (engine.failure !== undefined) throw engine.failure as Error;
