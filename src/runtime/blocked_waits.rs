@@ -90,6 +90,12 @@ pub fn wait(client: &Client, timeout: i64, want: Want) {
         timer::bring_forward(ctx, key, value);
     }
     let board = value.map(|value| &value.board);
+    // Something outside a command may have changed the jobs in this turn: who waits for them already sees it first.
+    let mut met = BTreeSet::new();
+    for id in want.ids() {
+        with(|w| w.saw_job(&place, id, board.and_then(|board| sight(board, id)), &mut met));
+    }
+    choose(met);
     with(|w| w.add(number, handle, place, want, |id| board.and_then(|board| sight(board, id))));
 }
 

@@ -35,6 +35,17 @@ pub enum Want {
     Empty,
 }
 
+impl Want {
+    /// The jobs that it is about.
+    pub fn ids(&self) -> &[Vec<u8>] {
+        match self {
+            Want::Jobs { ids, .. } => ids,
+            Want::Output { id, .. } => std::slice::from_ref(id),
+            Want::Claimable(_) | Want::Present | Want::Empty => &[],
+        }
+    }
+}
+
 /// Conditions of several jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Until {
@@ -108,13 +119,6 @@ struct Here {
 }
 
 impl Here {
-    /// Those of a job. Where there are some, the job counts as it was when they last saw it: all of them see a change
-    /// from outside when the turn of the event loop ends, and `left` of each is about what they have seen.
-    fn followers(&mut self, id: &[u8], sight: impl Fn(&[u8]) -> Sight) -> &mut Followers {
-        let ended = || sight(id).is_none_or(|seen| seen.ended);
-        self.jobs.entry(id.to_vec()).or_insert_with(|| Followers { ended: ended(), ..Followers::default() })
-    }
-
     fn is_empty(&self) -> bool {
         let boards = [&self.any_queue, &self.present, &self.empty];
         self.jobs.is_empty() && self.queues.is_empty() && boards.into_iter().all(BTreeSet::is_empty)
@@ -156,7 +160,8 @@ impl<H> Watchers<H> {
         self.places.keys()
     }
 
-    /// Adds a client whose condition is not met yet. `sight` returns what is known of a job.
+    /// Adds a client whose condition is not met yet. `sight` returns what is known of a job; those who wait for it
+    /// already have seen it so: see [`Watchers::saw_job`].
     pub fn add(
         &mut self,
         number: u64,
@@ -171,17 +176,22 @@ impl<H> Watchers<H> {
             Want::Jobs { ids, until, .. } => {
                 self.following += 1;
                 for id in ids {
-                    let followers = here.followers(id, &sight);
+                    let ended = sight(id).is_none_or(|seen| seen.ended);
+                    let followers = here.jobs.entry(id.clone()).or_default();
+                    followers.ended = ended;
                     let fresh = match until {
                         Until::Changed(version) => followers.versions.insert((*version, number)),
                         _ => followers.ends.insert(number),
                     };
-                    left += usize::from(fresh && !followers.ended);
+                    left += usize::from(fresh && !ended);
                 }
             }
             Want::Output { id, since, .. } => {
                 self.following += 1;
-                here.followers(id, &sight).readers.insert((*since, number));
+                let seen = sight(id);
+                let followers = here.jobs.entry(id.clone()).or_default();
+                followers.ended = seen.is_none_or(|seen| seen.ended);
+                followers.readers.insert((*since, number));
             }
             Want::Claimable(queues) if queues.is_empty() => {
                 here.any_queue.insert(number);

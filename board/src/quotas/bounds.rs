@@ -37,17 +37,27 @@ impl Board {
         if self.queues.used() + fresh <= most {
             return Ok(());
         }
-        // Queues to which only classes without jobs refer do not count.
+        let idle = self.idle_queues();
+        let again = known().iter().filter(|number| idle.contains(number)).count();
+        match fresh + again == 0 || self.queues.used() - idle.len() + fresh + again <= most {
+            true => Ok(()),
+            false => Err(Refusal::Limit("max-queues")),
+        }
+    }
+
+    /// The queues to which only classes without jobs refer: they do not count. O(n) for n such classes.
+    pub(crate) fn idle_queues(&self) -> BTreeSet<u32> {
         let mut classes: BTreeMap<u32, u64> = BTreeMap::new();
         for class in self.store.classes.unused() {
             *classes.entry(class.queue).or_default() += 1;
         }
         classes.retain(|queue, n| self.queues.refs(*queue) == *n);
-        let again = known().iter().filter(|number| classes.contains_key(number)).count();
-        match fresh + again == 0 || self.queues.used() - classes.len() + fresh + again <= most {
-            true => Ok(()),
-            false => Err(Refusal::Limit("max-queues")),
-        }
+        classes.into_keys().collect()
+    }
+
+    /// Whether there is room for so many queues that do not count yet, when these are idle.
+    pub(crate) fn has_room_for_queues(&self, n: usize, idle: &BTreeSet<u32>) -> bool {
+        self.queues.used() - idle.len() + n <= self.bound(Setting::MaxQueues)
     }
 
     /// Refuses settings or a pause of a group that is new to its queue when the queue has as many

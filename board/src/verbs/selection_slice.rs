@@ -1,5 +1,6 @@
 //! Which jobs a slice of a selection takes, one after the other.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::board::Board;
@@ -11,9 +12,6 @@ use crate::job::{Extras, State};
 use crate::quotas::Growth;
 use crate::verbs::selection::{Chosen, Operation, Selection};
 use crate::verbs::{CancelAnswer, Requeue, SignalAnswer, Update};
-
-/// A slice ends when its jobs go back to this many queues: each new one is counted with all of them.
-const QUEUES: usize = 1000;
 
 /// The relation of a job to a selection.
 enum Stand {
@@ -43,8 +41,10 @@ pub(super) struct Slice<'b, 's> {
     /// Keys that the chosen jobs take again, and how many of them are free now.
     keys: BTreeSet<&'b [u8]>,
     new_keys: usize,
-    /// Queues to which the chosen jobs go back.
+    /// Queues to which the chosen jobs go, and which did not count before.
     queues: BTreeSet<Vec<u8>>,
+    /// The queues that do not count although classes refer to them, once one was looked for.
+    idle: OnceCell<BTreeSet<u32>>,
 }
 
 impl<'b, 's> Slice<'b, 's> {
@@ -70,6 +70,7 @@ impl<'b, 's> Slice<'b, 's> {
             keys: BTreeSet::new(),
             new_keys: 0,
             queues: BTreeSet::new(),
+            idle: OnceCell::new(),
         }
     }
 
@@ -78,7 +79,6 @@ impl<'b, 's> Slice<'b, 's> {
         self.chosen.slots.len() + self.chosen.held.len() >= self.selection.count
             || self.looks == 0
             || self.bytes >= self.selection.bytes
-            || self.queues.len() >= QUEUES
     }
 
     /// Counts a look at a job.
@@ -148,8 +148,18 @@ impl<'b, 's> Slice<'b, 's> {
 
     /// Whether there is room for a queue beside those of the jobs chosen before.
     fn has_queue(&self, name: &[u8]) -> bool {
-        let all = || self.queues.iter().map(|queue| &queue[..]).chain([name]).collect();
-        self.queues.contains(name) || self.board.check_queues(&all()).is_ok()
+        !self.is_new_queue(name) || self.board.has_room_for_queues(self.queues.len() + 1, self.idle())
+    }
+
+    /// Whether a queue counts only with the job that goes there.
+    fn is_new_queue(&self, name: &[u8]) -> bool {
+        let queues = &self.board.queues;
+        let counts = |number| queues.refs(number) > 0 && !self.idle().contains(&number);
+        !self.queues.contains(name) && !queues.find(name).is_some_and(counts)
+    }
+
+    fn idle(&self) -> &BTreeSet<u32> {
+        self.idle.get_or_init(|| self.board.idle_queues())
     }
 
     /// Whether an ended job may be live again beside the jobs chosen before.
@@ -177,7 +187,7 @@ impl<'b, 's> Slice<'b, 's> {
                 self.new_keys += usize::from(board.is_new_key(&unique.key));
                 self.keys.insert(&unique.key);
             }
-            let target = board.target(slot, to).filter(|name| !self.queues.contains(*name));
+            let target = board.target(slot, to).filter(|name| self.is_new_queue(name));
             self.queues.extend(target.map(<[u8]>::to_vec));
             self.growth.moves(board, slot, board.target(slot, to));
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -352,6 +353,49 @@ def test_who_comes_in_the_turn_in_which_a_board_goes_hides_that_from_none(server
     assert first.reply() == [None]
     board.cancel("y")
     assert connection.read_response()[0] is None
+
+
+def test_who_comes_in_the_turn_in_which_a_job_lives_again_waits_for_it(server):
+    board, other = server.board(), server.board("other")
+    for one in (board, other):
+        lives.claimed(one, "x")
+    board.consume("w1", "x", retain=LONG)
+    lives.claimed(board, "z")
+    first = Watcher(server, "JOBS", 2, "x", "z")
+    words = [
+        ("RENAME", "other", "board"),
+        ("JOB.POST", "board", "p", "ID", "z"),
+        ("JOB.WAIT", "board", 0, "JOBS", 1, "x"),
+    ]
+    connection = server.client().connection_pool.get_connection()
+    connection.send_packed_command(connection.pack_commands(words))
+    assert (connection.read_response(), connection.read_response()) == ("OK", "z")
+    board.cancel("z")
+    assert first.still_waits()
+    board.fail("w1", "x", noretry=True)
+    assert states(first.reply()) == ["failed", "cancelled"]
+    assert connection.read_response()[0]["state"] == "failed"
+
+
+def test_who_waits_for_a_job_that_lives_again_hears_of_its_end_in_the_same_turn(server):
+    board, other = server.board(), server.board("other")
+    lives.ready(other, "x")
+    lives.claimed(board, "x")
+    board.consume("w1", "x", retain=LONG)
+    lives.claimed(board, "z")
+    Watcher(server, "JOBS", 2, "x", "z")
+    late, hasty = (server.client().connection_pool.get_connection() for _ in range(2))
+    words = [("RENAME", "other", "board"), ("JOB.WAIT", "board", 0, "JOBS", 1, "x")]
+    server.process.send_signal(signal.SIGSTOP)  # both commands come in one turn
+    late.send_packed_command(late.pack_commands(words))
+    hasty.send_command("JOB.CANCEL", "board", 1, "x")
+    server.process.send_signal(signal.SIGCONT)
+    assert late.read_response() == "OK"
+    try:
+        assert hasty.read_response() == ["cancelled"]
+    except redis.ResponseError:  # the server took the other order, and x was that of the old board
+        board.cancel("x")
+    assert late.read_response()[0]["state"] == "cancelled"
 
 
 def test_a_reload_ends_no_wait(fresh_server):
