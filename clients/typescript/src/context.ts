@@ -77,7 +77,7 @@ export class Context<Payload = unknown> {
 
   constructor(
     /**
-     * Its record, with what a worker asks for: id, token, attempt, name, queue, payload, meta and steps. Others, such as
+     * Its record, with what a worker asks for: id, token, attempt, name, queue, payload, meta and steps, and without `lease` also claimed and deadline. Others, such as
      * `left` or `posted`, are there when the worker's option `fields` names them.
      */
     readonly job: Job<Payload>,

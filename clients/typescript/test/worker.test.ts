@@ -633,7 +633,7 @@ describe('broken connections', () => {
         if (how === 'kept') throw error;
       }
     });
-    started(t, board, { name: 'w1', listen: false, block: '10m', logger: { debug: ignored, info: ignored, error: ignored, warn: (text) => warnings.push(text) } });
+    started(t, board, { name: 'w1', concurrency: 1, listen: false, block: '10m', logger: { debug: ignored, info: ignored, error: ignored, warn: (text) => warnings.push(text) } });
     const claims = async (): Promise<string | undefined> => /id=(\d+) [^\n]*name=w1:claims [^\n]*flags=b/.exec(String(await ask(server.url, 'CLIENT', 'LIST')))?.[1];
     for (const how of ['kept', 'released']) {
       await until(async () => (await claims()) !== undefined);

@@ -169,8 +169,9 @@ export class Waiting extends Reading {
     const patience = within === undefined ? undefined : toMs(within, 'within');
     const id = await this.post(payload, { ...options, retain: options.retain ?? RETAIN });
     const end = patience === undefined ? undefined : performance.now() + patience;
-    const closed = { is: false };
-    const forget = this.closes(() => (closed.is = true));
+    let closed = false;
+    const isClosed = (): boolean => closed;
+    const forget = this.closes(() => (closed = true));
     try {
       for (;;) {
         try {
@@ -178,10 +179,13 @@ export class Waiting extends Reading {
         } catch (error) {
           const isLost = error instanceof ConnectionLost;
           const isOver = error instanceof TimedOut || (isLost && end !== undefined && performance.now() >= end);
-          if (isOver || signal?.aborted === true) await this.cancel(id).catch(() => undefined);
-          if (isOver || signal?.aborted === true || !isLost || end === undefined || closed.is) throw error;
+          const cancelled = isOver || signal?.aborted === true ? this.cancel(id).catch(() => undefined) : undefined;
+          if (isOver && isLost) throw new TimedOut(`${id} has not ended in time, and the server is away`, { cause: error });
+          await cancelled;
+          if (cancelled !== undefined || !isLost || end === undefined || isClosed()) throw error;
+          await sleep(AGAIN, undefined, { signal }).catch(() => undefined); // the next wait throws the reason of the signal
+          if (isClosed()) throw error;
         }
-        await sleep(AGAIN, undefined, { signal }).catch(() => undefined); // the next wait throws the reason of the signal
       }
     } finally {
       forget();

@@ -52,7 +52,7 @@ export interface WorkerOptions {
   keep?: boolean | number | undefined;
   /** The stacks of failed tries go into the job's history. True by default. */
   stacks?: boolean | undefined;
-  /** More fields of the jobs, for `context.job`: it has id, token, attempt, name, queue, payload, meta, steps, and no others without this. */
+  /** More fields of the jobs, for `context.job`: it has id, token, attempt, name, queue, payload, meta, steps, without `lease` also claimed and deadline, and no others without this. */
   fields?: FieldNames | undefined;
   /** Warnings and errors go to the console by default; `console` shows all, `null` nothing. */
   logger?: Logger | null | undefined;
