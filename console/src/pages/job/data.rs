@@ -28,7 +28,7 @@ const STEPS: usize = 200;
 /// Fetching more than this at each report of a worker would be a burden …
 const LARGE: usize = 64 * 1024;
 
-/// … so it is fetched again when the state changes, or after this. So is what could not be fetched.
+/// … so it is fetched again when the state changes, or after this, also when that has failed.
 const LARGE_PACE: Duration = Duration::from_secs(20);
 
 /// What an open page remembers of the job's data.
@@ -76,8 +76,8 @@ pub async fn refresh(
         Some(of) if is_young => of.1 == now.1,
         of => of.as_ref() == Some(&now),
     };
-    let is_due = kept.failed && kept.read.is_some_and(|read| read.elapsed() >= LARGE_PACE);
-    if is_same && !is_due {
+    let is_over = !kept.is_large || kept.read.is_some_and(|read| read.elapsed() >= LARGE_PACE);
+    if is_same && !(kept.failed && is_over) {
         return None;
     }
     (kept.of, kept.read) = (Some(now), Some(Instant::now()));
