@@ -71,3 +71,14 @@ export async function cut(server: TestServer): Promise<void> {
   for (const type of ['normal', 'pubsub']) await admin.sendCommand(['CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes']);
   admin.destroy();
 }
+
+/** The leases that workers take their jobs to have, in the order of their claims. */
+export function leasesTaken(t: TestContext): number[] {
+  const leases: number[] = [];
+  const take = Reflect.get(Engine.prototype, 'take');
+  t.mock.method(Engine.prototype, 'take', function (this: Engine, ...[runs, sent]: Parameters<typeof take>) {
+    leases.push(...runs.map((run) => run.lease));
+    take.call(this, runs, sent);
+  });
+  return leases;
+}

@@ -15,7 +15,7 @@ import { Away } from '../src/errors.js';
 import { Link } from '../src/link.js';
 import { TestServer } from '../src/testing.js';
 import { Engine } from '../src/worker/engine.js';
-import { ask, ended, gate, serverOf, started, until } from './harness.js';
+import { ask, ended, gate, leasesTaken, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
 const calls = async (command: string): Promise<number> => Number(new RegExp(String.raw`cmdstat_${command}:calls=(\d+)`).exec(String(await ask(server.url, 'INFO', 'commandstats')))?.[1] ?? 0);
@@ -540,12 +540,7 @@ test('jobs that came with an end are not missed, when another answer says that t
 
 test('after a broken connection nothing is missed, and what comes then has its own lease', async (t) => {
   const board = server.board();
-  const leases: number[] = [];
-  const take = Reflect.get(Engine.prototype, 'take');
-  t.mock.method(Engine.prototype, 'take', function (this: Engine, ...[runs, sent]: Parameters<typeof take>) {
-    leases.push(...runs.map((run) => run.lease));
-    take.call(this, runs, sent);
-  });
+  const leases = leasesTaken(t);
   const own = (lease: number | undefined): boolean => lease === 3_600_000;
   const numbers: number[] = [];
   const late: [number, number][] = [];

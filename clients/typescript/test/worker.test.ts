@@ -8,7 +8,7 @@ import { Abandon, Board, BoardError, CancelRequested, Complete, type Context, ty
 import { Link } from '../src/link.js';
 import { Unhandled } from '../src/worker/backoff.js';
 import { Engine } from '../src/worker/engine.js';
-import { ask, cut as cutAll, ended, gate, serverOf, started, until } from './harness.js';
+import { ask, cut as cutAll, ended, gate, leasesTaken, serverOf, started, until } from './harness.js';
 
 const server = await serverOf({ manualClock: false });
 const cut = async (): Promise<void> => cutAll(server);
@@ -595,12 +595,7 @@ describe('broken connections', () => {
 
   test('a job whose lease is not known is not lost by a pause: the server is asked', async (t) => {
     const board = server.board();
-    const leases: number[] = [];
-    const take = Reflect.get(Engine.prototype, 'take');
-    t.mock.method(Engine.prototype, 'take', function (this: Engine, ...[runs, sent]: Parameters<typeof take>) {
-      leases.push(...runs.map((run) => run.lease));
-      take.call(this, runs, sent);
-    });
+    const leases = leasesTaken(t);
     let beats = 0;
     const look = Reflect.get(Engine.prototype, 'lookForStuck');
     t.mock.method(Engine.prototype, 'lookForStuck', function (this: Engine) {

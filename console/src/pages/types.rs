@@ -69,8 +69,7 @@ async fn list(cx: &RequestContext, board: &[u8]) -> Result<Markup, Failure> {
     // At the first look and at a new day a comparison begins, with a count from behind the look.
     let after = match counted {
         Some(count) if cx.app.endings.base(&key).is_none_or(|base| count < base) => {
-            Record::read(cx.ask(board, board_command("STATS", board)).await?)
-                .map(|stats| stats.int("completed"))
+            completed_of(cx.ask(board, board_command("STATS", board)).await?)
         }
         _ => None,
     };
@@ -203,10 +202,14 @@ fn ending(row: &Record) -> Ending {
 /// How many jobs the server has counted as done today, and when it was asked, for those who may ask.
 async fn completed(cx: &RequestContext, board: &[u8]) -> Result<Option<(i64, Instant)>, Failure> {
     match cx.ask_dated(board, board_command("STATS", board)).await {
-        Ok((reply, asked)) => Ok(Record::read(reply).map(|stats| (stats.int("completed"), asked))),
+        Ok((reply, asked)) => Ok(completed_of(reply).map(|count| (count, asked))),
         Err(Failure::NotAllowed(_)) => Ok(None),
         Err(failure) => Err(failure),
     }
+}
+
+fn completed_of(stats: redis::Value) -> Option<i64> {
+    Record::read(stats).map(|stats| stats.int("completed"))
 }
 
 /// How long the board keeps done jobs without a result, ms, for those who may ask.

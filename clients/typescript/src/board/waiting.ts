@@ -162,8 +162,8 @@ export class Waiting extends Reading {
 
   /**
    * Posts a job and waits for its result, as `result` does. A job that nobody did in time is cancelled, and so is one whose
-   * `signal` has fired. A connection that is lost meanwhile cancels nothing: with `within` the wait goes on until that is
-   * over, without it `ConnectionLost` is thrown.
+   * `signal` has fired. When the connection is lost, the job goes on: with `within` the call waits until that time is over,
+   * without it the call throws `ConnectionLost`.
    */
   async call<R = unknown>(payload: unknown, { within, signal, ...options }: PostOptions & { within?: Duration; signal?: AbortSignal } = {}): Promise<R> {
     const patience = within === undefined ? undefined : toMs(within, 'within');

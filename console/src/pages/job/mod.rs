@@ -149,20 +149,17 @@ fn removed(
         Ok(Some(told)) => told,
         Err(failure) => return Err(failure),
     };
-    let mut parts = PARTS.map(|id| Part { id, body: html! {} });
-    for part in &mut parts {
-        match part.id {
-            "record" => part.body = html! { p { "The server no longer keeps its record." } },
-            "explain" => part.body = told.clone(),
-            _ => {}
-        }
-    }
+    let body = |id| match id {
+        "record" => html! { p { "The server no longer keeps its record." } },
+        "explain" => told.clone(),
+        _ => html! {},
+    };
     Ok(View {
         title: shown(id),
         head: html! { h1 { "Job " (name(id)) } },
         board: Some(board),
         place: "Job",
-        parts: parts.into(),
+        parts: PARTS.map(|id| Part { id, body: body(id) }).into(),
     })
 }
 
